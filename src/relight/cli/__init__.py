@@ -1,0 +1,1 @@
+"""Words to requests, answers to tables."""

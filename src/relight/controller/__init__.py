@@ -1,0 +1,1 @@
+"""Observe, reconcile, act: beside the scheduler, never deciding."""

@@ -1,0 +1,1 @@
+"""The one room that knows the pure rooms: step, replay, explain. No IO, no clock."""

@@ -1,0 +1,16 @@
+"""Questions that the core asks and a later stimulus answers, or a Tick lets expire."""
+
+from __future__ import annotations
+
+from relight.model.jobs import JobKey
+from relight.model.records import Record
+
+
+class CapacityAsked(Record, frozen=True, kw_only=True, tag=True, tag_field="type"):
+    """Asks how many nodes could serve the job with these left out."""
+
+    job: JobKey
+    without: tuple[str, ...]
+
+
+Question = CapacityAsked

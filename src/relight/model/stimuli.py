@@ -1,0 +1,143 @@
+"""Stimuli: everything that the journal holds, and all that moves a decision.
+
+Each names the job it is about, the source's own clock (``at``, None when unknown), relight's
+clock (``seen_at``) and the source that spoke.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from relight.model.advice import ReconciliationStatus
+from relight.model.findings import Domain, Finding
+from relight.model.instants import Instant
+from relight.model.jobs import JobFact, JobKey, NodeFact
+from relight.model.orders import OrderOutcome
+from relight.model.records import Record
+
+
+class _Stimulus(Record, frozen=True, kw_only=True, tag=True, tag_field="type"):
+    job: JobKey
+    seen_at: Instant
+    at: Instant | None = None
+    source: str = ""
+
+
+class AttemptSeen(_Stimulus, frozen=True, kw_only=True):
+    """The scheduler said something new of the job: state, reason, allocation, restart count."""
+
+    fact: JobFact
+
+
+class JobGone(_Stimulus, frozen=True, kw_only=True):
+    """The job was missing from a complete observation."""
+
+
+class NodeSeen(_Stimulus, frozen=True, kw_only=True):
+    """The scheduler said something new of a node in the job's living allocation."""
+
+    fact: NodeFact
+
+
+class CapacitySeen(_Stimulus, frozen=True, kw_only=True):
+    """How many nodes could serve this job with the suspects left out; None where not known."""
+
+    without: tuple[str, ...]
+    fit_now: int | None
+    fit_ever: int | None
+    why: str = ""
+
+
+class FindingMade(_Stimulus, frozen=True, kw_only=True):
+    """A detector concluded something."""
+
+    finding: Finding
+
+
+class ProgressSeen(_Stimulus, frozen=True, kw_only=True):
+    """How far an attempt has come, by its own log.
+
+    Sent for the first step of an attempt, every completed checkpoint, the last step before
+    an end, otherwise at most once a minute, and at once while a finding waits to settle.
+    ``final`` says that the ended attempt's files were read to their end. ``logs_unseen``
+    is a sentence when they could not be read.
+    """
+
+    attempt: int
+    best_step: int | None = None
+    best_checkpoint: int | None = None
+    resumed_from: int | None = None
+    first_step: int | None = None
+    first_step_at: Instant | None = None
+    last_step_at: Instant | None = None
+    step_seconds: float | None = None
+    final: bool = False
+    logs_unseen: str = ""
+
+
+class CheckpointSeen(_Stimulus, frozen=True, kw_only=True):
+    """What lies at the job's checkpoint path."""
+
+    attempt: int
+    step: int | None
+    complete: bool
+    why: str = ""
+
+
+class AttributionGiven(_Stimulus, frozen=True, kw_only=True):
+    """An outside attribution service answered."""
+
+    attempt: int
+    domain: Domain
+    nodes: tuple[str, ...] = ()
+    sentence: str = ""
+
+
+class OrderDone(_Stimulus, frozen=True, kw_only=True):
+    """The controller asked the scheduler for something and tells what became of it."""
+
+    outcome: OrderOutcome
+
+
+class StatusSeen(_Stimulus, frozen=True, kw_only=True):
+    """The controller tells how far the world has followed an advice."""
+
+    attempt: int
+    status: ReconciliationStatus
+
+
+class Word(StrEnum):
+    """What a person can say about an advice."""
+
+    APPROVE = "approve"
+    REJECT = "reject"
+
+
+class PersonSaid(_Stimulus, frozen=True, kw_only=True):
+    """A person approved or rejected an advice, with a reason."""
+
+    attempt: int
+    generation: int
+    word: Word
+    who: str
+    why: str = ""
+
+
+class Tick(_Stimulus, frozen=True, kw_only=True):
+    """An instant that the job was waiting for has come."""
+
+
+Stimulus = (
+    AttemptSeen
+    | JobGone
+    | NodeSeen
+    | CapacitySeen
+    | FindingMade
+    | ProgressSeen
+    | CheckpointSeen
+    | AttributionGiven
+    | OrderDone
+    | StatusSeen
+    | PersonSaid
+    | Tick
+)

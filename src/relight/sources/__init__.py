@@ -1,0 +1,1 @@
+"""Shells that listen to log files and turn what they hold into signals."""

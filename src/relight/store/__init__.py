@@ -1,0 +1,1 @@
+"""Journal, state, advice and audit in one database, committed together."""
