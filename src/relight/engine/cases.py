@@ -1,0 +1,92 @@
+"""The state that a decision is made from: one case a job, one record an attempt.
+
+A case is a value. ``relight.engine.step`` is the only place that makes a new one, and the
+journal alone is enough to make it again.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from relight.model.advice import Advice
+from relight.model.findings import Finding
+from relight.model.incidents import Incident
+from relight.model.instants import Instant
+from relight.model.jobs import Allocation, AttemptKey, JobFact, JobKey
+from relight.model.orders import OrderOutcome
+from relight.model.records import Record
+from relight.policy.opt_in import Choice
+
+
+class Requeuer(StrEnum):
+    """Who put the job back into the queue after an attempt."""
+
+    NOBODY = "nobody"
+    RELIGHT = "relight"
+    SCHEDULER = "scheduler"
+    PERSON = "person"
+
+
+class Progress(Record, frozen=True, kw_only=True):
+    """How far an attempt has come, in completed steps and durable checkpoints (law 8)."""
+
+    best_step: int | None = None
+    best_checkpoint: int | None = None
+    resumed_from: int | None = None
+    first_step: int | None = None
+    first_step_at: Instant | None = None
+    last_step_at: Instant | None = None
+    step_seconds: float | None = None
+
+
+class AttemptCase(Record, frozen=True, kw_only=True):
+    """All that is known of one execution of a job.
+
+    ``ended_at`` is the scheduler's instant, ``ended_seen_at`` when relight saw it.
+    ``gone_nodes`` are nodes of its allocation that the scheduler called down while it lived.
+    ``logs_read`` says that the ended attempt's files were read to their end.
+    """
+
+    number: int
+    fact: JobFact
+    first_seen_at: Instant
+    allocation: Allocation = Allocation()
+    running_at: Instant | None = None
+    ended_at: Instant | None = None
+    ended_seen_at: Instant | None = None
+    nodes_free_at: Instant | None = None
+    gone_nodes: tuple[str, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    progress: Progress = Progress()
+    logs_read: bool = False
+    logs_unseen: str = ""
+    requeued_by: Requeuer = Requeuer.NOBODY
+    incident: Incident | None = None
+    advice: Advice | None = None
+    orders: tuple[OrderOutcome, ...] = ()
+
+
+class Case(Record, frozen=True, kw_only=True):
+    """All that is known of one job; ``wake_at`` is the next instant at which it wants a Tick."""
+
+    key: JobKey
+    choice: Choice = Choice()
+    attempts: tuple[AttemptCase, ...] = ()
+    successors: tuple[str, ...] = ()
+    is_gone: bool = False
+    asked_without: tuple[str, ...] | None = None
+    asked_at: Instant | None = None
+    wake_at: Instant | None = None
+
+    @property
+    def latest(self) -> AttemptCase | None:
+        """Return the last attempt, None before the first was seen."""
+        return self.attempts[-1] if self.attempts else None
+
+    def attempt(self, number: int) -> AttemptCase | None:
+        """Return the attempt of that number, None when it was never seen."""
+        return next((attempt for attempt in self.attempts if attempt.number == number), None)
+
+    def key_of(self, number: int) -> AttemptKey:
+        """Return what names the attempt of that number."""
+        return AttemptKey(job=self.key, attempt=number)
