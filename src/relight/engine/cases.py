@@ -15,6 +15,7 @@ from relight.model.instants import Instant
 from relight.model.jobs import Allocation, AttemptKey, JobFact, JobKey
 from relight.model.orders import OrderOutcome
 from relight.model.records import Record
+from relight.model.stimuli import CapacitySeen
 from relight.policy.opt_in import Choice
 
 
@@ -37,6 +38,7 @@ class Progress(Record, frozen=True, kw_only=True):
     first_step_at: Instant | None = None
     last_step_at: Instant | None = None
     step_seconds: float | None = None
+    report_seconds: float | None = None
 
 
 class AttemptCase(Record, frozen=True, kw_only=True):
@@ -62,6 +64,7 @@ class AttemptCase(Record, frozen=True, kw_only=True):
     logs_unseen: str = ""
     requeued_by: Requeuer = Requeuer.NOBODY
     incident: Incident | None = None
+    past_incidents: tuple[Incident, ...] = ()
     advice: Advice | None = None
     orders: tuple[OrderOutcome, ...] = ()
 
@@ -74,8 +77,9 @@ class Case(Record, frozen=True, kw_only=True):
     attempts: tuple[AttemptCase, ...] = ()
     successors: tuple[str, ...] = ()
     is_gone: bool = False
-    asked_without: tuple[str, ...] | None = None
+    asked_without: tuple[str, ...] = ()
     asked_at: Instant | None = None
+    capacity: CapacitySeen | None = None
     wake_at: Instant | None = None
 
     @property

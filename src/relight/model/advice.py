@@ -110,7 +110,8 @@ class Advice(Record, frozen=True, kw_only=True):
 
     ``generation`` rises on each change, and status writes name the one they saw.
     ``exclusions`` are in order of suspicion; the first ``least_exclusions`` must go for the
-    advice to make sense. ``while_living`` says that the attempt had not ended when it was
+    advice to make sense; ``given_back`` are those that an earlier generation left out and this
+    one does not, because the job could not start. ``while_living`` says that the attempt had not ended when it was
     given, ``already_requeued`` that the scheduler has requeued the job itself.
     """
 
@@ -122,6 +123,7 @@ class Advice(Record, frozen=True, kw_only=True):
     made_at: Instant
     exclusions: tuple[str, ...] = ()
     least_exclusions: int = 0
+    given_back: tuple[str, ...] = ()
     not_before: Instant | None = None
     expires_at: Instant | None = None
     while_living: bool = False

@@ -54,7 +54,11 @@ class TimeSplit(Record, frozen=True, kw_only=True):
 
 
 class Incident(Record, frozen=True, kw_only=True):
-    """The story of what went wrong in one attempt."""
+    """The story of what went wrong in one attempt.
+
+    ``steps_after`` counts the reports of a higher step since it opened: the first may have
+    been on its way when the fault struck, the second shows that steps go on.
+    """
 
     id: str
     phase: Phase
@@ -63,4 +67,5 @@ class Incident(Record, frozen=True, kw_only=True):
     verdict: Verdict | None = None
     times: TimeSplit = TimeSplit()
     closed: Reason | None = None
+    steps_after: int = 0
     false_recovery: bool = False

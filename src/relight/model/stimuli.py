@@ -60,7 +60,8 @@ class ProgressSeen(_Stimulus, frozen=True, kw_only=True):
     Sent for the first step of an attempt, every completed checkpoint, the last step before
     an end, otherwise at most once a minute, and at once while a finding waits to settle.
     ``final`` says that the ended attempt's files were read to their end. ``logs_unseen``
-    is a sentence when they could not be read.
+    is a sentence when they could not be read. ``step_seconds`` is the time of one step,
+    ``report_seconds`` the usual time between two progress lines, which may tell of many steps.
     """
 
     attempt: int
@@ -71,6 +72,7 @@ class ProgressSeen(_Stimulus, frozen=True, kw_only=True):
     first_step_at: Instant | None = None
     last_step_at: Instant | None = None
     step_seconds: float | None = None
+    report_seconds: float | None = None
     final: bool = False
     logs_unseen: str = ""
 

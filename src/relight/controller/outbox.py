@@ -1,0 +1,133 @@
+"""The outbox: what this controller was about to do, on the disk before it does it (law 2).
+
+One small file of JSON lines. An intent is written and flushed to the disk before the
+scheduler is asked, a result after. A controller that dies in between finds on its next
+start an intent without a result: it then looks at the scheduler, and never repeats the
+order unless the look shows that it did not happen.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import msgspec
+
+from relight.controller.reconciling import Past
+from relight.model.advice import Advice
+from relight.model.instants import Instant, seconds
+from relight.model.orders import Order, OrderOutcome, Outcome, Verb
+from relight.model.records import Record
+
+REPEAT_AFTER = seconds(5)
+KEEP = 5_000
+"""Lines kept when the file is rewritten; a job is forgotten by Slurm long before."""
+
+
+class Line(Record, frozen=True, kw_only=True):
+    """One line of the file: an intent, or with ``outcome`` its result."""
+
+    order: Order
+    at: Instant
+    outcome: OrderOutcome | None = None
+    reported: bool = False
+
+
+class Outbox:
+    """Intents and results by order key, appended to one file.
+
+    Raises:
+        OSError: the folder cannot be written; the controller must not act then.
+
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._lines = {line.order.key: line for line in _read(path)}
+        self._rewrite()
+        self._file = path.open("ab")
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def intend(self, order: Order, at: Instant) -> None:
+        """Write down, durably, that ``order`` is about to be given."""
+        self._append(Line(order=order, at=at))
+
+    def record(self, outcome: OrderOutcome, *, reported: bool) -> None:
+        """Write down, durably, what became of an order, and whether the backend knows."""
+        self._append(
+            Line(order=outcome.order, at=outcome.answered_at, outcome=outcome, reported=reported)
+        )
+
+    def unreported(self) -> tuple[OrderOutcome, ...]:
+        """Return the results that the backend does not know yet."""
+        return tuple(
+            line.outcome
+            for line in self._lines.values()
+            if line.outcome is not None and not line.reported
+        )
+
+    def past_requeue(self, advice: Advice) -> Past:
+        """Return whether the requeue of this advice's attempt was ordered by this controller.
+
+        An unclear one counts as ordered: whether it happened, the scheduler's restart count
+        tells, and a second one is never sent on the strength of not knowing.
+        """
+        lines = [
+            line
+            for line in self._lines.values()
+            if line.order.verb is Verb.REQUEUE and line.order.attempt == advice.attempt
+        ]
+        if not lines:
+            return Past.NEVER
+        outcomes = [line.outcome for line in lines]
+        refused = all(one is not None and one.outcome is Outcome.REFUSED for one in outcomes)
+        return Past.REFUSED if refused else Past.ORDERED
+
+    def may_order(self, order: Order, now: Instant) -> bool:
+        """Tell whether an order may be given, or given again because it was never answered.
+
+        What was done or refused is never repeated. What was never answered is repeated only
+        after ``REPEAT_AFTER``, so that a request still waiting inside the scheduler has been
+        taken up before the look that the repetition rests on.
+        """
+        line = self._lines.get(order.key)
+        if line is None:
+            return True
+        if line.outcome is not None and line.outcome.outcome is not Outcome.UNCLEAR:
+            return False
+        return now - line.at >= REPEAT_AFTER
+
+    def _append(self, line: Line) -> None:
+        self._lines[line.order.key] = line
+        self._file.write(msgspec.json.encode(line) + b"\n")
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+    def _rewrite(self) -> None:
+        """Keep the newest line of each key, in one new file that replaces the old at once."""
+        kept = list(self._lines.values())[-KEEP:]
+        fresh = self._path.with_suffix(".new")
+        with fresh.open("wb") as file:
+            file.writelines(msgspec.json.encode(line) + b"\n" for line in kept)
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.replace(self._path)
+
+
+def _read(path: Path) -> list[Line]:
+    """Return the readable lines of the file; one torn by a crash was never acted on."""
+    try:
+        raw = path.read_bytes()
+    except FileNotFoundError:
+        return []
+    lines: list[Line] = []
+    for text in raw.split(b"\n"):
+        try:
+            lines.append(msgspec.json.decode(text, type=Line))
+        except msgspec.DecodeError:
+            continue
+    return lines

@@ -1,0 +1,241 @@
+"""What the scheduler says now, beside what the advice wants: at most one order follows.
+
+Pure. The controller looks, asks this, acts on the one order, looks again and asks again;
+nothing is remembered between but the intents in its outbox, and those only tell whether a
+requeue that has already happened was its own.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+from relight.controller.notes import is_noted, write_note
+from relight.model.advice import (
+    Action,
+    Advice,
+    Approval,
+    Decision,
+    Disposition,
+    Mode,
+    StatusReason,
+)
+from relight.model.instants import Instant, seconds
+from relight.model.jobs import ENDED, Holder, JobFact, JobState
+from relight.model.orders import Order, Verb
+from relight.model.records import Record
+
+NO_FIT = frozenset({"BadConstraints", "PartitionNodeLimit"})
+"""Reasons of a waiting job by which Slurm says that it can never start as it is constrained."""
+
+_START_SLACK = seconds(15)
+"""Slurm starts a postponed job 7 to 12 s late (measured); less than this is no difference."""
+
+_OWN_RESTARTS = frozenset({Decision.RESTART, Decision.RESTART_EXCLUDING_NODE, Decision.HOLD})
+_PEOPLE = frozenset({Holder.USER, Holder.ADMIN, Holder.UNKNOWN})
+
+
+class Past(StrEnum):
+    """What the outbox says of the requeue of this attempt."""
+
+    NEVER = "never"
+    ORDERED = "ordered"
+    REFUSED = "refused"
+
+
+class Wait(Record, frozen=True, kw_only=True, tag=True):
+    """Nothing is to be done now, and why."""
+
+    why: str
+
+
+class Settled(Record, frozen=True, kw_only=True, tag=True):
+    """The advice has reached its end, or is refused for capacity while pending."""
+
+    disposition: Disposition
+    reason: StatusReason
+    sentence: str
+
+
+class Act(Record, frozen=True, kw_only=True, tag=True):
+    """One order is to be given, and the kinds of action that it needs leave for."""
+
+    order: Order
+    actions: tuple[Action, ...]
+
+
+Next = Wait | Settled | Act
+
+
+def reconcile(fact: JobFact | None, advice: Advice, past: Past, now: Instant) -> Next:
+    """Return the one thing to do next about an advice.
+
+    ``fact`` is the job as the scheduler says now, None when it surely does not know it.
+    Permission is not looked at here: the caller may only act on what it has leave for.
+    """
+    if fact is None:
+        return _abandoned(StatusReason.JOB_GONE, "The scheduler no longer knows the job.")
+    if advice.approval is Approval.WAITING:
+        return Wait(why="A person has not approved the advice yet.")
+    ahead = fact.restart_count - advice.attempt.attempt
+    if ahead < 0:
+        return Wait(why="The scheduler's answer is older than the advice.")
+    if ahead > 1:
+        return _abandoned(
+            StatusReason.SUPERSEDED,
+            f"The job is already at attempt {fact.restart_count}.",
+        )
+    if advice.decision not in _OWN_RESTARTS:
+        return _stop(fact, advice)
+    if ahead == 0:
+        return _requeue(fact, advice, past)
+    return _next_attempt(fact, advice, past, now)
+
+
+def _requeue(fact: JobFact, advice: Advice, past: Past) -> Next:
+    """Return what to do while the advised attempt is still the latest one."""
+    match fact.state:
+        case JobState.COMPLETED:
+            return _abandoned(
+                StatusReason.SUPERSEDED, "The attempt completed by itself; nothing was done."
+            )
+        case JobState.CANCELLED:
+            return _abandoned(
+                StatusReason.CHANGED_BY_PERSON, "Somebody cancelled the job; that stands."
+            )
+        case JobState.SUSPENDED | JobState.UNKNOWN | JobState.PENDING | JobState.HELD:
+            return Wait(why=f"The job is {fact.state}; it is left alone until that changes.")
+        case JobState.COMPLETING:
+            return Wait(why="The attempt is ending; how is not known yet.")
+        case JobState.RUNNING if not advice.while_living:
+            return Wait(why="The job runs again, although it was seen to end.")
+        case _:
+            pass
+    if past is Past.REFUSED:
+        return _abandoned(
+            StatusReason.SCHEDULER_REFUSED, "The scheduler refused to requeue the job."
+        )
+    return Act(
+        order=Order(
+            attempt=advice.attempt,
+            generation=advice.generation,
+            verb=Verb.REQUEUE,
+            target="while-running" if fact.state is JobState.RUNNING else "",
+            incomplete_only=fact.state is JobState.RUNNING,
+        ),
+        actions=(Action.REQUEUE,),
+    )
+
+
+def _next_attempt(fact: JobFact, advice: Advice, past: Past, now: Instant) -> Next:
+    """Return what to do for the attempt after the advised one to start as advised."""
+    ours = past is Past.ORDERED or is_noted(fact.note, advice)
+    if fact.state is JobState.CANCELLED:
+        return _abandoned(
+            StatusReason.CHANGED_BY_PERSON, "Somebody cancelled the job; that stands."
+        )
+    if fact.state is JobState.RUNNING or fact.state in ENDED:
+        return _started(fact, advice)
+    if fact.state in (JobState.COMPLETING, JobState.UNKNOWN, JobState.SUSPENDED):
+        return Wait(why="The nodes of the failed attempt are not free yet.")
+    if fact.held_by in _PEOPLE:
+        return _abandoned(
+            StatusReason.CHANGED_BY_PERSON, f"The job is held ({fact.reason}); that stands."
+        )
+    if fact.held_by in (Holder.LAUNCH_FAILURE, Holder.MAX_REQUEUE):
+        return _abandoned(
+            StatusReason.SCHEDULER_REFUSED,
+            f"Slurm itself holds the job ({fact.reason}): look at the node, then release it.",
+        )
+    if not ours and not advice.already_requeued:
+        return _abandoned(
+            StatusReason.CHANGED_BY_PERSON, "Somebody else requeued the job; that stands."
+        )
+    if is_noted(fact.note, advice):
+        return _waiting(fact, advice)
+    return _start(fact, advice, now)
+
+
+def _started(fact: JobFact, advice: Advice) -> Next:
+    caught = [node for node in advice.exclusions if node in fact.nodes]
+    if caught:
+        return _abandoned(
+            StatusReason.AMBIGUOUS,
+            f"The job started on {', '.join(caught)} before the exclusion was written.",
+        )
+    return Settled(
+        disposition=Disposition.CONVERGED,
+        reason=StatusReason.DESIRED_STATE_OBSERVED,
+        sentence=f"Attempt {fact.restart_count} runs as advised.",
+    )
+
+
+def _waiting(fact: JobFact, advice: Advice) -> Next:
+    """Return what Slurm's reason tells of a job whose update was accepted."""
+    reason = fact.reason.partition(",")[0]
+    if reason in NO_FIT and advice.exclusions:
+        return Settled(
+            disposition=Disposition.PENDING,
+            reason=StatusReason.NO_CAPACITY,
+            sentence=f"The scheduler says {reason} without {', '.join(advice.exclusions)}.",
+        )
+    return Wait(why=f"Waiting for the scheduler to start the job ({fact.reason or 'queued'}).")
+
+
+def _start(fact: JobFact, advice: Advice, now: Instant) -> Next:
+    postponed = advice.not_before is not None and advice.not_before > now + _START_SLACK
+    order = Order(
+        attempt=advice.attempt,
+        generation=advice.generation,
+        verb=Verb.START,
+        target=f"generation-{advice.generation}",
+        exclude=tuple(dict.fromkeys([*_users_own(fact, advice), *advice.exclusions])),
+        note=write_note(fact.note, advice, advice.not_before if postponed else None),
+        start_at=advice.not_before if postponed else None,
+    )
+    needs_exclusion = bool(advice.exclusions)
+    actions = (Action.REQUEUE, Action.EXCLUDE) if needs_exclusion else (Action.REQUEUE,)
+    return Act(order=order, actions=actions)
+
+
+def _users_own(fact: JobFact, advice: Advice) -> tuple[str, ...]:
+    """Return the exclusions that stay: all but what relight gives back."""
+    return tuple(node for node in fact.excluded_nodes if node not in advice.given_back)
+
+
+def _stop(fact: JobFact, advice: Advice) -> Next:
+    if advice.decision is not Decision.STOP:
+        return Settled(
+            disposition=Disposition.CONVERGED,
+            reason=StatusReason.ALREADY_SATISFIED,
+            sentence="Nothing has to be done at the scheduler.",
+        )
+    if fact.state in ENDED:
+        return Settled(
+            disposition=Disposition.CONVERGED,
+            reason=StatusReason.DESIRED_STATE_OBSERVED,
+            sentence=f"The job is {fact.state}.",
+        )
+    if fact.state is JobState.COMPLETING:
+        return Wait(why="The job is ending.")
+    if fact.restart_count > advice.attempt.attempt and not advice.already_requeued:
+        return _abandoned(StatusReason.CHANGED_BY_PERSON, "Somebody requeued the job; that stands.")
+    return Act(
+        order=Order(attempt=advice.attempt, generation=advice.generation, verb=Verb.CANCEL),
+        actions=(Action.CANCEL,),
+    )
+
+
+def _abandoned(reason: StatusReason, sentence: str) -> Settled:
+    return Settled(disposition=Disposition.ABANDONED, reason=reason, sentence=sentence)
+
+
+def is_permitted(act: Act, advice: Advice, allowed: tuple[Action, ...], partition: str) -> bool:
+    """Check the core's permit again, against the controller's own allowlist and mode (law 3)."""
+    permit = advice.permit
+    return (
+        advice.mode is not Mode.MONITOR
+        and permit is not None
+        and permit.cluster == advice.attempt.job.cluster
+        and permit.partition == partition
+        and all(action in permit.actions and action in allowed for action in act.actions)
+    )

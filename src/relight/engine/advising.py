@@ -1,0 +1,232 @@
+"""A verdict becomes advice, and advice is kept until it is followed, changed or expired."""
+
+from __future__ import annotations
+
+import msgspec
+
+from relight.engine.cases import AttemptCase, Requeuer
+from relight.engine.outcomes import permit_for, withdraw
+from relight.engine.turns import Turn, close, moved
+from relight.model.advice import (
+    Advice,
+    Approval,
+    CostEstimate,
+    Decision,
+    Disposition,
+    Mode,
+    ReconciliationStatus,
+    StatusReason,
+)
+from relight.model.audit import Topic
+from relight.model.incidents import Phase
+from relight.model.instants import later, seconds
+from relight.model.jobs import JobFact
+from relight.model.questions import CapacityAsked
+from relight.model.reasons import Reason
+from relight.model.verdicts import Verdict
+from relight.policy.advising import Circumstances, Past, Ruling, advise, wants_capacity
+from relight.policy.permits import actions_needed
+from relight.policy.policies import Policy
+
+CAPACITY_PATIENCE = seconds(3)
+"""How long an answer about capacity is waited for before it counts as unknown."""
+
+_RESTARTS = frozenset({Decision.RESTART, Decision.RESTART_EXCLUDING_NODE, Decision.HOLD})
+
+
+def give_advice(turn: Turn, number: int, verdict: Verdict, policy: Policy) -> None:
+    """Publish the advice for an attempt, unless an answer about capacity is waited for."""
+    attempt = turn.case.attempt(number)
+    if attempt is None or not _knows_capacity(turn, verdict):
+        return
+    ruling = _ruling(turn, attempt, verdict, policy)
+    advice = _advice(turn, attempt, ruling, policy)
+    turn.publish(advice)
+    if advice.is_active and advice.expires_at is not None:
+        turn.wake(advice.expires_at)
+    turn.tell(
+        number,
+        Topic.ADVICE,
+        ruling.reason.code,
+        ruling.reason.sentence,
+        decision=ruling.decision,
+        mode=policy.mode,
+        exclusions=", ".join(advice.exclusions),
+        generation=str(advice.generation),
+        permit="granted" if advice.permit else "none",
+    )
+    _move_incident(turn, number, advice)
+
+
+def keep_advice(turn: Turn, attempt: AttemptCase) -> None:
+    """End an active advice whose time is over or whose job is gone."""
+    advice = attempt.advice
+    if advice is None:
+        return
+    if turn.case.is_gone:
+        withdraw(
+            turn, attempt.number, StatusReason.JOB_GONE, "The scheduler no longer knows the job."
+        )
+        return
+    if advice.expires_at is None:
+        return
+    if turn.now >= advice.expires_at:
+        what = (
+            "nobody approved it" if advice.approval is Approval.WAITING else "it was not followed"
+        )
+        withdraw(
+            turn,
+            attempt.number,
+            StatusReason.ADVICE_EXPIRED,
+            f"The advice expired: {what} in time (policy {advice.policy}, expires).",
+        )
+        return
+    turn.wake(advice.expires_at)
+
+
+def _knows_capacity(turn: Turn, verdict: Verdict) -> bool:
+    wanted = wants_capacity(verdict)
+    case = turn.case
+    if not wanted or (case.capacity is not None and case.capacity.without == wanted):
+        return True
+    if case.asked_without == wanted and case.asked_at is not None:
+        deadline = later(case.asked_at, CAPACITY_PATIENCE)
+        if turn.now >= deadline:
+            return True
+        turn.wake(deadline)
+        return False
+    turn.case = msgspec.structs.replace(case, asked_without=wanted, asked_at=turn.now)
+    turn.questions.append(CapacityAsked(job=case.key, without=wanted))
+    turn.wake(later(turn.now, CAPACITY_PATIENCE))
+    return False
+
+
+def _ruling(turn: Turn, attempt: AttemptCase, verdict: Verdict, policy: Policy) -> Ruling:
+    if attempt.requeued_by is Requeuer.PERSON:
+        sentence = f"Requeued by somebody else already. What happened: {verdict.sentence}."
+        return Ruling(
+            decision=Decision.NONE, reason=Reason(code="requeued-by-person", sentence=sentence)
+        )
+    case = turn.case
+    wanted = wants_capacity(verdict)
+    known = case.capacity if case.capacity and case.capacity.without == wanted else None
+    fact = attempt.fact
+    return advise(
+        verdict,
+        policy,
+        Circumstances(
+            nodes=attempt.allocation.nodes,
+            gained=_gained(turn, attempt),
+            history=tuple(_past(turn, one) for one in case.attempts if one.number < attempt.number),
+            successors=case.successors,
+            requeue_allowed=fact.requeue_allowed,
+            is_batch=fact.is_batch,
+            max_restarts=case.choice.max_restarts,
+            expected_nodes=fact.expected_nodes or len(attempt.allocation.nodes),
+            fit_now=known.fit_now if known else None,
+            fit_ever=known.fit_ever if known else None,
+        ),
+    )
+
+
+def _gained(turn: Turn, attempt: AttemptCase) -> bool:
+    """Tell whether an attempt went beyond all before it. The first one has nothing to beat."""
+    before = [one for one in turn.case.attempts if one.number < attempt.number]
+    if not before:
+        return False
+    steps = max((one.progress.best_step or -1 for one in before), default=-1)
+    saved = max((one.progress.best_checkpoint or -1 for one in before), default=-1)
+    progress = attempt.progress
+    return (progress.best_step or -1) > steps or (progress.best_checkpoint or -1) > saved
+
+
+def _past(turn: Turn, attempt: AttemptCase) -> Past:
+    verdict = attempt.incident.verdict if attempt.incident else None
+    advice = attempt.advice
+    return Past(
+        number=attempt.number,
+        fingerprint=verdict.fingerprint if verdict else "",
+        nodes=attempt.allocation.nodes,
+        gained=_gained(turn, attempt),
+        restarted=attempt.requeued_by is Requeuer.RELIGHT
+        or (advice is not None and advice.decision in _RESTARTS and advice.already_requeued),
+    )
+
+
+def _advice(turn: Turn, attempt: AttemptCase, ruling: Ruling, policy: Policy) -> Advice:
+    is_living = attempt.ended_seen_at is None
+    is_requeued = turn.case.attempt(attempt.number + 1) is not None
+    needed = actions_needed(ruling, is_living=is_living, is_requeued=is_requeued)
+    allowed = all(action in policy.may for action in needed)
+    generation = attempt.advice.generation + 1 if attempt.advice is not None else 1
+    idle = ReconciliationStatus(
+        disposition=Disposition.CONVERGED,
+        reason=StatusReason.ALREADY_SATISFIED,
+        sentence="Nothing has to be done at the scheduler.",
+        generation=generation,
+        at=turn.now,
+    )
+    advice = Advice(
+        attempt=turn.case.key_of(attempt.number),
+        generation=generation,
+        decision=ruling.decision,
+        mode=policy.mode,
+        reason=_reason_within(ruling, policy, allowed=allowed),
+        made_at=turn.now,
+        exclusions=ruling.exclusions,
+        least_exclusions=ruling.least_exclusions,
+        not_before=later(turn.now, ruling.wait) if ruling.wait else None,
+        expires_at=later(later(turn.now, policy.expires), ruling.wait),
+        while_living=is_living,
+        already_requeued=is_requeued,
+        policy=policy.name,
+        policy_revision=policy.revision,
+        cost=_cost(attempt),
+        status=ReconciliationStatus(generation=generation) if needed else idle,
+    )
+    if not needed or not allowed or policy.mode is Mode.MONITOR:
+        return advice
+    if policy.mode is Mode.APPROVE:
+        return msgspec.structs.replace(advice, approval=Approval.WAITING)
+    permit = permit_for(advice, attempt.fact.partition, policy)
+    return msgspec.structs.replace(advice, permit=permit)
+
+
+def _reason_within(ruling: Ruling, policy: Policy, *, allowed: bool) -> Reason:
+    if allowed:
+        return ruling.reason
+    may = ", ".join(policy.may) or "nothing"
+    sentence = f"{ruling.reason.sentence} Policy {policy.name} may only: {may}."
+    return Reason(code=ruling.reason.code, sentence=sentence)
+
+
+def _cost(attempt: AttemptCase) -> CostEstimate | None:
+    progress = attempt.progress
+    if progress.best_step is None:
+        return None
+    lost = max(0, progress.best_step - (progress.best_checkpoint or progress.resumed_from or 0))
+    return CostEstimate(
+        steps_lost=lost, gpu_hours_lost=_gpu_hours(lost, progress.step_seconds, attempt.fact)
+    )
+
+
+def _gpu_hours(steps: int, step_seconds: float | None, fact: JobFact) -> float | None:
+    gpus = fact.gpus_per_node * len(fact.nodes)
+    if not gpus or step_seconds is None:
+        return None
+    return round(steps * step_seconds * gpus / 3600, 2)
+
+
+def _move_incident(turn: Turn, number: int, advice: Advice) -> None:
+    attempt = turn.case.attempt(number)
+    if attempt is None or attempt.incident is None:
+        return
+    incident = attempt.incident
+    times = msgspec.structs.replace(
+        incident.times,
+        advised=turn.now,
+        settled=turn.now if advice.while_living else incident.times.settled,
+    )
+    turn.change(number, incident=moved(incident, Phase.ADVISED, times=times))
+    if not advice.is_active:
+        close(turn, number, advice.reason.code, advice.reason.sentence)

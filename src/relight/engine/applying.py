@@ -1,0 +1,268 @@
+"""A stimulus becomes part of the case. Facts only: what follows from them is considered after."""
+
+from __future__ import annotations
+
+from typing import TypeVar, assert_never
+
+import msgspec
+
+from relight.engine.cases import AttemptCase, Progress, Requeuer
+from relight.engine.opening import RECOVERED_IN_PLACE, note_finding
+from relight.engine.outcomes import note_order, note_person, note_status, withdraw
+from relight.engine.turns import Turn, close
+from relight.model.advice import StatusReason
+from relight.model.audit import Topic
+from relight.model.incidents import Phase
+from relight.model.jobs import ENDED, WAITING, Allocation, JobFact, JobState, NodeState
+from relight.model.stimuli import (
+    AttemptSeen,
+    AttributionGiven,
+    CapacitySeen,
+    CheckpointSeen,
+    FindingMade,
+    JobGone,
+    NodeSeen,
+    OrderDone,
+    PersonSaid,
+    ProgressSeen,
+    StatusSeen,
+    Stimulus,
+    Tick,
+)
+from relight.policy.opt_in import choose
+
+Number = TypeVar("Number", bound=int)
+
+STEPS_THAT_SHOW_LIFE = 2
+"""Reports of a higher step after a fault: one may have been on its way already."""
+
+
+def apply(turn: Turn, stimulus: Stimulus) -> None:  # noqa: C901 - one arm a stimulus, none nested
+    """Take one stimulus into the case."""
+    match stimulus:
+        case AttemptSeen():
+            _attempt_seen(turn, stimulus.fact)
+        case JobGone():
+            _job_gone(turn)
+        case NodeSeen():
+            _node_seen(turn, stimulus)
+        case FindingMade():
+            note_finding(turn, stimulus.finding)
+        case ProgressSeen():
+            _progress_seen(turn, stimulus)
+        case OrderDone():
+            note_order(turn, stimulus.outcome)
+        case StatusSeen():
+            note_status(turn, stimulus.attempt, stimulus.status)
+        case PersonSaid():
+            note_person(turn, stimulus)
+        case CapacitySeen():
+            turn.case = msgspec.structs.replace(turn.case, capacity=stimulus)
+        case Tick() | CheckpointSeen() | AttributionGiven():
+            pass
+        case _:
+            assert_never(stimulus)
+
+
+def _attempt_seen(turn: Turn, fact: JobFact) -> None:
+    latest = turn.case.latest
+    if latest is not None and fact.restart_count < latest.number:
+        return
+    _choose(turn, fact)
+    successors = tuple(dict.fromkeys([*turn.case.successors, *fact.successors]))
+    turn.case = msgspec.structs.replace(turn.case, successors=successors, is_gone=False)
+    attempt = turn.case.attempt(fact.restart_count)
+    if attempt is None:
+        attempt = _begin(turn, fact, latest)
+    if fact.state is not attempt.fact.state:
+        turn.tell(
+            attempt.number,
+            Topic.ATTEMPT,
+            f"attempt-{fact.state.replace('_', '-')}",
+            _state_sentence(fact),
+        )
+    _update(turn, attempt, fact)
+
+
+def _choose(turn: Turn, fact: JobFact) -> None:
+    choice = choose(fact, turn.book)
+    if choice == turn.case.choice:
+        return
+    turn.case = msgspec.structs.replace(turn.case, choice=choice)
+    if choice.errors:
+        turn.tell(
+            fact.restart_count,
+            Topic.JOB,
+            "opted-in-with-errors",
+            "Nothing is done for this job until its comment is right: "
+            + "; ".join(choice.errors)
+            + ".",
+        )
+    elif choice.opted_in:
+        turn.tell(
+            fact.restart_count, Topic.JOB, "opted-in", f"Watched under policy {choice.policy}."
+        )
+
+
+def _begin(turn: Turn, fact: JobFact, before: AttemptCase | None) -> AttemptCase:
+    if before is not None and before.ended_seen_at is None:
+        # The scheduler started over without our having seen the end between two looks.
+        turn.change(before.number, ended_seen_at=turn.now, ended_at=None)
+    if before is not None and before.requeued_by is Requeuer.NOBODY:
+        turn.change(before.number, requeued_by=_requeuer(turn, before.number))
+    waiting = fact.state in WAITING or fact.state is JobState.COMPLETING
+    return turn.put(
+        AttemptCase(
+            number=fact.restart_count,
+            fact=msgspec.structs.replace(fact, state=JobState.UNKNOWN),
+            first_seen_at=turn.now,
+            running_at=None if waiting else fact.started_at,
+        )
+    )
+
+
+def _requeuer(turn: Turn, number: int) -> Requeuer:
+    """Return who requeued, as far as it is known now; an order's outcome may correct it."""
+    attempt = turn.case.attempt(number)
+    if attempt is None:
+        return Requeuer.NOBODY
+    lost_node = bool(attempt.gone_nodes) or any(
+        one.rule.startswith("slurm-node-fail") for one in attempt.findings
+    )
+    by_scheduler = lost_node or attempt.fact.state in (JobState.NODE_FAIL, JobState.PREEMPTED)
+    return Requeuer.SCHEDULER if by_scheduler else Requeuer.PERSON
+
+
+def _state_sentence(fact: JobFact) -> str:
+    match fact.state:
+        case JobState.RUNNING:
+            return (
+                f"Attempt {fact.restart_count} runs on {', '.join(fact.nodes) or 'nodes unseen'}."
+            )
+        case JobState.PENDING | JobState.HELD:
+            why = f" ({fact.reason})" if fact.reason else ""
+            return f"Attempt {fact.restart_count} waits in the queue{why}."
+        case JobState.COMPLETING:
+            return f"Attempt {fact.restart_count} is ending; its nodes are not free yet."
+        case _:
+            words = fact.state.replace("_", " ")
+            code = f" with exit code {fact.exit_status}" if fact.exit_status else ""
+            return f"Attempt {fact.restart_count} is {words}{code}."
+
+
+def _update(turn: Turn, attempt: AttemptCase, fact: JobFact) -> None:
+    changes: dict[str, object] = {"fact": fact}
+    if fact.nodes and fact.state not in WAITING:
+        changes["allocation"] = Allocation(nodes=fact.nodes, tasks_per_node=_per_node(fact))
+    if fact.state is JobState.RUNNING and attempt.running_at is None:
+        changes["running_at"] = fact.started_at or turn.now
+    if fact.state in ENDED and attempt.ended_seen_at is None:
+        changes["ended_seen_at"] = turn.now
+        changes["ended_at"] = fact.ended_at
+    turn.change(attempt.number, **changes)
+    previous = turn.case.attempt(attempt.number - 1)
+    if (
+        previous is not None
+        and previous.nodes_free_at is None
+        and fact.state is not JobState.COMPLETING
+    ):
+        turn.change(previous.number, nodes_free_at=turn.now)
+
+
+def _per_node(fact: JobFact) -> int:
+    if fact.tasks_per_node:
+        return fact.tasks_per_node
+    if fact.tasks and fact.nodes and fact.tasks % len(fact.nodes) == 0:
+        return fact.tasks // len(fact.nodes)
+    return 0
+
+
+def _job_gone(turn: Turn) -> None:
+    if turn.case.is_gone:
+        return
+    turn.case = msgspec.structs.replace(turn.case, is_gone=True)
+    latest = turn.case.latest
+    if latest is not None:
+        turn.tell(latest.number, Topic.JOB, "job-gone", "The scheduler no longer knows this job.")
+        if latest.ended_seen_at is None:
+            turn.change(latest.number, ended_seen_at=turn.now)
+
+
+def _node_seen(turn: Turn, seen: NodeSeen) -> None:
+    latest = turn.case.latest
+    name = seen.fact.name
+    if latest is None or name not in latest.allocation.nodes or latest.ended_seen_at is not None:
+        return
+    if seen.fact.state is NodeState.DOWN and name not in latest.gone_nodes:
+        turn.change(latest.number, gone_nodes=(*latest.gone_nodes, name))
+        turn.tell(
+            latest.number,
+            Topic.ATTEMPT,
+            "node-down",
+            f"The scheduler says that {name}, a node of this attempt, is down"
+            + (f": {seen.fact.reason}." if seen.fact.reason else "."),
+        )
+
+
+def _progress_seen(turn: Turn, seen: ProgressSeen) -> None:
+    attempt = turn.case.attempt(seen.attempt)
+    if attempt is None:
+        return
+    progress = Progress(
+        best_step=_highest(attempt.progress.best_step, seen.best_step),
+        best_checkpoint=_highest(attempt.progress.best_checkpoint, seen.best_checkpoint),
+        resumed_from=_first(attempt.progress.resumed_from, seen.resumed_from),
+        first_step=_first(attempt.progress.first_step, seen.first_step),
+        first_step_at=_first(attempt.progress.first_step_at, seen.first_step_at),
+        last_step_at=_highest(attempt.progress.last_step_at, seen.last_step_at),
+        step_seconds=seen.step_seconds or attempt.progress.step_seconds,
+        report_seconds=seen.report_seconds or attempt.progress.report_seconds,
+    )
+    changed = turn.change(
+        seen.attempt,
+        progress=progress,
+        logs_unseen=seen.logs_unseen,
+        logs_read=attempt.logs_read or seen.final,
+    )
+    if seen.logs_unseen and seen.logs_unseen != attempt.logs_unseen:
+        turn.tell(
+            seen.attempt,
+            Topic.ATTEMPT,
+            "logs-unseen",
+            f"Its logs are not seen, so nothing can be said of its health: {seen.logs_unseen}",
+        )
+    if _stepped(attempt, changed):
+        _recovered_in_place(turn, changed)
+
+
+def _stepped(before: AttemptCase, after: AttemptCase) -> bool:
+    best = after.progress.best_step
+    return best is not None and (
+        before.progress.best_step is None or best > before.progress.best_step
+    )
+
+
+def _recovered_in_place(turn: Turn, attempt: AttemptCase) -> None:
+    """Close the incident of an attempt that lives and goes on stepping (law 7)."""
+    incident = attempt.incident
+    if incident is None or incident.phase is Phase.CLOSED:
+        return
+    if attempt.ended_seen_at is not None or attempt.gone_nodes or attempt.orders:
+        return
+    incident = msgspec.structs.replace(incident, steps_after=incident.steps_after + 1)
+    turn.change(attempt.number, incident=incident)
+    if incident.steps_after < STEPS_THAT_SHOW_LIFE:
+        return
+    step = attempt.progress.best_step
+    sentence = f"Steps go on (step {step}): the attempt recovered in place and is left alone."
+    close(turn, attempt.number, RECOVERED_IN_PLACE, sentence)
+    withdraw(turn, attempt.number, StatusReason.SUPERSEDED, sentence)
+
+
+def _highest(before: Number | None, after: Number | None) -> Number | None:
+    known = [value for value in (before, after) if value is not None]
+    return max(known) if known else None
+
+
+def _first(before: Number | None, after: Number | None) -> Number | None:
+    return before if before is not None else after

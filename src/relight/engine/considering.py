@@ -1,0 +1,161 @@
+"""After each stimulus: what follows from the case as it now is.
+
+Level-triggered: whatever the order in which facts came, the same case leads to the same
+next move. Every wait is an instant that the case asks to be woken at; nothing is counted.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from relight.diagnosis.endings import Ending
+from relight.diagnosis.verdicts import diagnose
+from relight.engine.advising import give_advice, keep_advice
+from relight.engine.cases import AttemptCase, Requeuer
+from relight.engine.opening import findings_of_story, open_incident
+from relight.engine.recovering import follow_recovery
+from relight.engine.turns import Turn, close, moved
+from relight.model.audit import Topic
+from relight.model.findings import Role
+from relight.model.incidents import Incident, Phase
+from relight.model.instants import Instant, Span, later, seconds, show_span
+from relight.model.jobs import ENDED, JobState
+from relight.model.verdicts import Verdict
+from relight.policy.policies import Policy
+
+TASK_GONE_GRACE = seconds(5)
+"""After the scheduler's word that a task is gone, the launcher has this long to end the job."""
+
+_NEEDS_NO_LOGS = frozenset({JobState.CANCELLED, JobState.TIMEOUT, JobState.PREEMPTED})
+_CAN_BE_CAUSE = frozenset({Role.ROOT, Role.EITHER})
+_STEPS_MISSED = 3
+"""A step or a progress line may be late by this factor before its absence means anything."""
+
+
+def consider(turn: Turn) -> None:
+    """Draw every conclusion that the case allows, and set when it wants to be woken."""
+    choice = turn.case.choice
+    policy = turn.book.policy(choice.policy) if choice.opted_in and not choice.errors else None
+    if policy is not None:
+        for attempt in turn.case.attempts[-2:]:
+            _consider_attempt(turn, attempt.number, policy)
+    turn.case = msgspec.structs.replace(turn.case, wake_at=min(turn.wakes, default=None))
+
+
+def _consider_attempt(turn: Turn, number: int, policy: Policy) -> None:
+    attempt = turn.case.attempt(number)
+    if attempt is None:
+        return
+    is_active = attempt.advice is not None and attempt.advice.is_active
+    if is_active:
+        keep_advice(turn, attempt)
+        attempt = turn.case.attempt(number) or attempt
+    if attempt.ended_seen_at is None:
+        if not is_active:
+            _judge_living(turn, attempt, policy)
+    elif attempt.advice is None or attempt.advice.while_living:
+        _judge_ended(turn, attempt, policy, attempt.ended_seen_at)
+    follow_recovery(turn, number)
+
+
+def _judge_ended(turn: Turn, attempt: AttemptCase, policy: Policy, ended: Instant) -> None:
+    if attempt.advice is not None and attempt.orders:
+        return  # it was ended by what relight did
+    if attempt.fact.state is JobState.COMPLETED:
+        close(turn, attempt.number, "completed", "The attempt completed by itself.")
+        return
+    if turn.case.is_gone:
+        close(turn, attempt.number, "job-gone", "The scheduler no longer knows the job.")
+        return
+    if attempt.fact.state not in _NEEDS_NO_LOGS and not attempt.logs_read:
+        deadline = later(ended, policy.drain_logs)
+        if turn.now < deadline:
+            turn.wake(deadline)
+            return
+        if not attempt.logs_unseen:
+            why = f"they were not read to their end within {show_span(policy.drain_logs)}"
+            attempt = turn.change(attempt.number, logs_unseen=why)
+    verdict = diagnose(
+        findings_of_story(attempt), attempt.allocation, _ending(attempt), attempt.logs_unseen
+    )
+    _record_verdict(turn, attempt, verdict)
+    give_advice(turn, attempt.number, verdict, policy)
+
+
+def _ending(attempt: AttemptCase) -> Ending:
+    """Return how the attempt ended; an end that nobody saw counts as a failure."""
+    fact = attempt.fact
+    state = fact.state if fact.state in ENDED else JobState.FAILED
+    if attempt.requeued_by is Requeuer.SCHEDULER and attempt.gone_nodes:
+        state = JobState.NODE_FAIL
+    return Ending(
+        state=state,
+        exit_status=fact.exit_status,
+        exit_signal=fact.exit_signal,
+        gone_nodes=attempt.gone_nodes,
+    )
+
+
+def _judge_living(turn: Turn, attempt: AttemptCase, policy: Policy) -> None:
+    if attempt.running_at is None:
+        return
+    if attempt.gone_nodes and not _has_open_incident(attempt):
+        open_incident(turn, attempt.number)
+        attempt = turn.case.attempt(attempt.number) or attempt
+    incident = attempt.incident
+    if incident is None or incident.phase is Phase.CLOSED or not _is_substantial(attempt, incident):
+        return
+    ending = Ending(gone_nodes=attempt.gone_nodes)
+    verdict = diagnose(incident.findings, attempt.allocation, ending, attempt.logs_unseen)
+    _record_verdict(turn, attempt, verdict)
+    due = _settled_at(attempt, incident, policy)
+    if turn.now < due:
+        turn.wake(due)
+        return
+    give_advice(turn, attempt.number, verdict, policy)
+
+
+def _has_open_incident(attempt: AttemptCase) -> bool:
+    return attempt.incident is not None and attempt.incident.phase is not Phase.CLOSED
+
+
+def _is_substantial(attempt: AttemptCase, incident: Incident) -> bool:
+    """Tell whether a living attempt shows more than symptoms."""
+    return bool(attempt.gone_nodes) or any(
+        one.role in _CAN_BE_CAUSE or one.task_gone for one in incident.findings
+    )
+
+
+def _settled_at(attempt: AttemptCase, incident: Incident, policy: Policy) -> Instant:
+    """Return when a living attempt that goes on without a step is given up (law 7)."""
+    told = max((one.seen_at for one in incident.findings), default=incident.opened_at)
+    if attempt.gone_nodes or any(one.task_gone for one in incident.findings):
+        return later(incident.opened_at, min(policy.settle, TASK_GONE_GRACE))
+    slowest = max(attempt.progress.step_seconds or 0, attempt.progress.report_seconds or 0)
+    return later(told, max(policy.settle, Span(seconds(slowest * _STEPS_MISSED))))
+
+
+def _record_verdict(turn: Turn, attempt: AttemptCase, verdict: Verdict) -> None:
+    incident = open_incident(turn, attempt.number, findings_of_story(attempt))
+    if incident.verdict is not None:
+        verdict = msgspec.structs.replace(verdict, revision=incident.verdict.revision)
+        if verdict == incident.verdict:
+            return
+        verdict = msgspec.structs.replace(verdict, revision=incident.verdict.revision + 1)
+    root = next((one for one in attempt.findings if one.id == verdict.root), None)
+    times = msgspec.structs.replace(
+        incident.times,
+        fault=root.at or root.seen_at if root is not None else incident.times.fault,
+        ended=attempt.ended_at or attempt.ended_seen_at,
+        detected=incident.times.detected or turn.now,
+    )
+    phase = Phase.DIAGNOSED if incident.phase is Phase.OPEN else incident.phase
+    turn.change(attempt.number, incident=moved(incident, phase, verdict=verdict, times=times))
+    turn.tell(
+        attempt.number,
+        Topic.VERDICT,
+        verdict.cause,
+        f"Verdict: {verdict.sentence} ({verdict.domain}, confidence {verdict.confidence:.2f}).",
+        suspects=", ".join(one.node for one in verdict.suspects),
+        revision=str(verdict.revision),
+    )
