@@ -212,7 +212,7 @@ def _claim_of(comment: str) -> _Claim:
         value = json.loads(comment, object_pairs_hook=_Object)
     except json.JSONDecodeError as error:
         wrong = f"is not JSON: {error.msg} at character {error.pos + 1}"
-    except MemoryError:
+    except RecursionError:
         wrong = "is nested too deeply to be read"
     except ValueError:
         wrong = "holds a number that is too long to be read"

@@ -1,0 +1,100 @@
+"""The one typed record for all configuration."""
+
+from __future__ import annotations
+
+import msgspec
+
+from relight.model.advice import Mode
+from relight.model.instants import Span, seconds
+from relight.model.records import Record
+from relight.policy.policies import OptIn, Policy, PolicyBook
+
+_RANK = {Mode.MONITOR: 0, Mode.APPROVE: 1, Mode.ACT: 2}
+
+
+class Cluster(Record, frozen=True, kw_only=True):
+    """One scheduler and how it is reached.
+
+    ``mode`` is the most that any policy may do here; ``act`` caps nothing. ``partitions``
+    are those in which anything may be changed, empty for all. ``log_roots`` are the folders
+    below which job output may be read. ``slurm_conf`` and ``bin_dir``, empty for the
+    machine's own, say which configuration Slurm's commands use and where they lie.
+    """
+
+    name: str
+    kind: str = "slurm"
+    reach: str = "commands"
+    logs: str = "files"
+    slurm_conf: str = ""
+    bin_dir: str = ""
+    poll: Span = seconds(1)
+    mode: Mode = Mode.ACT
+    log_roots: tuple[str, ...] = ("/",)
+    partitions: tuple[str, ...] = ()
+
+
+class Store(Record, frozen=True, kw_only=True):
+    """Where relight keeps what it knows.
+
+    ``path`` is the folder for everything that is written on this machine; ``url`` names the
+    database, empty for a SQLite file in that folder.
+    """
+
+    path: str = "relight-state"
+    url: str = ""
+
+    @property
+    def database(self) -> str:
+        """Return the database as a URL."""
+        return self.url or f"sqlite:///{self.path}/relight.db"
+
+
+class Serve(Record, frozen=True, kw_only=True):
+    """Where the API and the dashboard listen; port 0 lets the system pick one."""
+
+    host: str = "127.0.0.1"
+    port: int = 8474
+
+
+class Settings(Record, frozen=True, kw_only=True):
+    """All configuration of one process; ``origin`` is the file that it was read from."""
+
+    clusters: tuple[Cluster, ...] = ()
+    policies: tuple[Policy, ...] = (Policy(name="default"),)
+    opt_ins: tuple[OptIn, ...] = ()
+    store: Store = Store()
+    serve: Serve = Serve()
+    origin: str = ""
+
+    def cluster(self, name: str) -> Cluster | None:
+        """Return the cluster of that name, None when there is none."""
+        return next((cluster for cluster in self.clusters if cluster.name == name), None)
+
+    def book(self, cluster: str | None = None) -> PolicyBook:
+        """Return policies and opt-ins, no policy going further than the cluster's mode.
+
+        Without a cluster the strictest mode of all clusters holds, so that a book shared by
+        several can do no more than any of them allows.
+        """
+        caps = [one.mode for one in self.clusters if cluster in (None, one.name)]
+        uncapped = Mode.ACT if cluster is None else Mode.MONITOR  # a cluster that is not known
+        cap = min(caps, key=_RANK.__getitem__, default=uncapped)
+        return PolicyBook(
+            policies=tuple(_capped(policy, cap) for policy in self.policies),
+            opt_ins=tuple(one for one in self.opt_ins if cluster in (None, one.cluster)),
+        )
+
+    def can_change(self, cluster: str) -> bool:
+        """Return whether anything on this cluster may be changed, with or without a person's yes.
+
+        Any policy counts, opted in or not, because a job's comment can pick it. Where this
+        is false no object that changes the cluster is made (law 3).
+        """
+        if self.cluster(cluster) is None:
+            return False
+        policies = self.book(cluster).policies
+        return any(policy.mode is not Mode.MONITOR and policy.may for policy in policies)
+
+
+def _capped(policy: Policy, cap: Mode) -> Policy:
+    return msgspec.structs.replace(policy, mode=min(policy.mode, cap, key=_RANK.__getitem__))
