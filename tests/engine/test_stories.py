@@ -100,7 +100,9 @@ def test_a_completed_job_needs_no_advice() -> None:
 
 def test_a_living_attempt_is_not_restarted_for_a_line_while_steps_go_on() -> None:
     story = running().progress(best_step=10).find("ecc", ranks=(1,)).wait(20)
-    story.progress(best_step=11).wait(5).progress(best_step=12).wait(300)
+    for number in (11, 12, 13):
+        story.progress(best_step=number).wait(5)
+    story.wait(300)
     assert story.attempt().advice is None
     incident = story.attempt().incident
     assert incident is not None
@@ -109,10 +111,17 @@ def test_a_living_attempt_is_not_restarted_for_a_line_while_steps_go_on() -> Non
     assert incident.closed.code == "recovered-in-place"
 
 
-def test_one_step_that_was_on_its_way_does_not_count_as_going_on() -> None:
+def test_steps_that_were_on_their_way_do_not_count_as_going_on() -> None:
     story = running().progress(best_step=10).find("ecc", ranks=(1,))
-    story.progress(best_step=11).wait(61)
+    story.progress(best_step=11).wait(1).progress(best_step=12).wait(61)
     assert story.advice().while_living
+
+
+def test_every_step_after_the_line_starts_the_settle_time_anew() -> None:
+    story = running().progress(best_step=10).find("ecc", ranks=(1,)).wait(50)
+    story.progress(best_step=11).wait(50).progress(best_step=12).wait(50)
+    assert story.attempt().advice is None
+    assert story.wait(11).advice().while_living
 
 
 def test_a_living_attempt_without_a_step_for_the_settle_time_is_restarted() -> None:
@@ -148,7 +157,9 @@ def test_a_task_that_srun_reports_dead_restarts_a_living_attempt_after_a_short_g
 
 def test_a_findings_survived_in_place_does_not_explain_a_later_failure() -> None:
     story = running().progress(best_step=1).find("ecc", ranks=(1,))
-    story.progress(best_step=2).wait(1).progress(best_step=3).wait(1000)
+    for number in (2, 3, 4):
+        story.progress(best_step=number).wait(1)
+    story.wait(1000)
     story.find("oom", domain=Domain.APPLICATION, remedy=Remedy.STOP, offset=500)
     story.see(JobState.FAILED, exit_status=1).progress(final=True)
     assert story.advice().decision is Decision.STOP

@@ -42,6 +42,7 @@ class Cycle(Record, frozen=True, kw_only=True):
     """How one cycle went: what could not be seen, and whether something is under way."""
 
     unseen: tuple[str, ...] = ()
+    is_complete: bool = True
     is_busy: bool = False
 
 
@@ -78,7 +79,7 @@ class Controller:
         self._backend.observe(observation)
         self._observer.accepted(observation, seen)
         if not observation.complete:
-            return Cycle(unseen=observation.unseen)
+            return Cycle(unseen=observation.unseen, is_complete=False)
         busy = False
         for advice in self._backend.active_advice(self._cluster):
             busy = self._follow(advice, seen) or busy

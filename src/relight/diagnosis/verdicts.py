@@ -60,7 +60,7 @@ def _lost_nodes(
 def _node_lost(lost: tuple[str, ...], unwound: Unwound) -> Verdict:
     root = unwound.root
     where = f"node {', '.join(lost)} failed" if lost else "a node of the job failed"
-    told = f"; before that, {root.sentence}" if root and root.kind is not Kind.NODE else ""
+    told = f"; before that, {clause(root.sentence)}" if root and root.kind is not Kind.NODE else ""
     share = 1 / len(lost) if lost else 0.0
     return Verdict(
         domain=Domain.HARDWARE,
@@ -155,13 +155,21 @@ def _terms(
 
 
 def _sentence(root: Finding, nodes: tuple[str, ...], ranks: tuple[int, ...]) -> str:
+    said = clause(root.sentence)
     where = ""
-    if ranks:
+    if ranks and not any(f"rank {rank}" in said for rank in ranks):
         shown = ", ".join(str(rank) for rank in ranks[:4]) + (", …" if len(ranks) > 4 else "")  # noqa: PLR2004 - as many as fit a sentence
         where = f" on rank{'s' if len(ranks) > 1 else ''} {shown}"
-    if nodes and not all(node in root.sentence for node in nodes):
+    if nodes and not all(node in said for node in nodes):
         where += f" ({', '.join(nodes[:3])}{', …' if len(nodes) > 3 else ''})"  # noqa: PLR2004 - likewise
-    return root.sentence + where
+    return said + where
+
+
+def clause(sentence: str) -> str:
+    """Return a sentence as part of another: without full stop, its first word uncapitalised."""
+    words = sentence.rstrip(". ")
+    starts_plainly = len(words) > 1 and words[0].isupper() and words[1].islower()
+    return words[0].lower() + words[1:] if starts_plainly else words
 
 
 def _alternatives(rivals: Sequence[Finding]) -> tuple[Alternative, ...]:

@@ -12,6 +12,7 @@ from relight.engine.outcomes import note_order, note_person, note_status, withdr
 from relight.engine.turns import Turn, close
 from relight.model.advice import StatusReason
 from relight.model.audit import Topic
+from relight.model.findings import Kind
 from relight.model.incidents import Phase
 from relight.model.jobs import ENDED, WAITING, Allocation, JobFact, JobState, NodeState
 from relight.model.stimuli import (
@@ -33,8 +34,8 @@ from relight.policy.opt_in import choose
 
 Number = TypeVar("Number", bound=int)
 
-STEPS_THAT_SHOW_LIFE = 2
-"""Reports of a higher step after a fault: one may have been on its way already."""
+STEPS_THAT_SHOW_LIFE = 3
+"""Reports of a higher step after a fault: the first two may have been on their way already."""
 
 
 def apply(turn: Turn, stimulus: Stimulus) -> None:  # noqa: C901 - one arm a stimulus, none nested
@@ -127,7 +128,7 @@ def _requeuer(turn: Turn, number: int) -> Requeuer:
     if attempt is None:
         return Requeuer.NOBODY
     lost_node = bool(attempt.gone_nodes) or any(
-        one.rule.startswith("slurm-node-fail") for one in attempt.findings
+        one.kind is Kind.NODE and one.task_gone for one in attempt.findings
     )
     by_scheduler = lost_node or attempt.fact.state in (JobState.NODE_FAIL, JobState.PREEMPTED)
     return Requeuer.SCHEDULER if by_scheduler else Requeuer.PERSON
@@ -249,7 +250,9 @@ def _recovered_in_place(turn: Turn, attempt: AttemptCase) -> None:
         return
     if attempt.ended_seen_at is not None or attempt.gone_nodes or attempt.orders:
         return
-    incident = msgspec.structs.replace(incident, steps_after=incident.steps_after + 1)
+    incident = msgspec.structs.replace(
+        incident, steps_after=incident.steps_after + 1, stepped_at=turn.now
+    )
     turn.change(attempt.number, incident=incident)
     if incident.steps_after < STEPS_THAT_SHOW_LIFE:
         return

@@ -129,6 +129,7 @@ def _is_substantial(attempt: AttemptCase, incident: Incident) -> bool:
 def _settled_at(attempt: AttemptCase, incident: Incident, policy: Policy) -> Instant:
     """Return when a living attempt that goes on without a step is given up (law 7)."""
     told = max((one.seen_at for one in incident.findings), default=incident.opened_at)
+    told = max(told, incident.stepped_at or told)
     if attempt.gone_nodes or any(one.task_gone for one in incident.findings):
         return later(incident.opened_at, min(policy.settle, TASK_GONE_GRACE))
     slowest = max(attempt.progress.step_seconds or 0, attempt.progress.report_seconds or 0)

@@ -56,8 +56,8 @@ class TimeSplit(Record, frozen=True, kw_only=True):
 class Incident(Record, frozen=True, kw_only=True):
     """The story of what went wrong in one attempt.
 
-    ``steps_after`` counts the reports of a higher step since it opened: the first may have
-    been on its way when the fault struck, the second shows that steps go on.
+    ``steps_after`` counts the reports of a higher step since it opened, the last of them at
+    ``stepped_at``: some may have been on their way when the fault struck.
     """
 
     id: str
@@ -68,4 +68,5 @@ class Incident(Record, frozen=True, kw_only=True):
     times: TimeSplit = TimeSplit()
     closed: Reason | None = None
     steps_after: int = 0
+    stepped_at: Instant | None = None
     false_recovery: bool = False

@@ -1,0 +1,277 @@
+"""Reads the files of every watched attempt and gives what they tell to the backend.
+
+Positions are saved in the transaction that saves the findings, so a process that dies and
+starts again reads on from there; a line that is read twice makes the same finding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+import structlog
+
+from relight.daemon.backends import Backend
+from relight.engine.cases import AttemptCase, Case
+from relight.model.incidents import Phase
+from relight.model.instants import Instant, seconds
+from relight.model.jobs import AttemptKey
+from relight.model.signals import FileUnseen, Reading
+from relight.model.stimuli import FindingMade, ProgressSeen, Stimulus
+from relight.perception.attempts import Perceived, PerceptionState, conclude, perceive
+from relight.perception.ears import Ears, Lexicon
+from relight.perception.lines import FileState
+from relight.sources.files import AttemptLogs
+from relight.sources.owner_readers import OwnerReaders
+from relight.store.changes import SavedPerception, Tail
+from relight.store.stores import Store
+
+BUDGET = 8 * 1024 * 1024
+"""Bytes of one attempt read in one round, so that a flood in one job starves no other."""
+PROGRESS_EVERY = seconds(60)
+UNSEEN_AFTER = seconds(30)
+"""An attempt may run this long before files that are not there yet are called unseen."""
+QUIET = seconds(0.4)
+"""An ended attempt's files are at their end when nothing came for this long."""
+
+_log = structlog.get_logger("relight.perceiving")
+
+
+@dataclass(slots=True)
+class _Watch:
+    """What is remembered of one attempt between rounds."""
+
+    state: PerceptionState
+    ears: Ears
+    told: ProgressSeen | None = None
+    told_at: Instant | None = None
+    quiet_since: Instant | None = None
+
+
+class Perceiver:
+    """Perceives every open case of a backend, a round at a time, in one thread."""
+
+    def __init__(
+        self,
+        backend: Backend,
+        store: Store,
+        lexicon: Lexicon,
+        readers: Mapping[str, OwnerReaders],
+        clock: Callable[[], Instant],
+    ) -> None:
+        self._backend = backend
+        self._store = store
+        self._lexicon = lexicon
+        self._readers = readers
+        self._clock = clock
+        self._watches: dict[AttemptKey, _Watch] = {}
+
+    def round(self) -> bool:
+        """Read what is new in every watched attempt; return whether one waits for its end."""
+        hurried = False
+        wanted: set[AttemptKey] = set()
+        for case in self._backend.open_cases():
+            if not case.choice.opted_in or case.choice.errors:
+                continue
+            attempt = _to_read(case)
+            if attempt is None or case.key.cluster not in self._readers:
+                continue
+            key = case.key_of(attempt.number)
+            wanted.add(key)
+            self._read(case, attempt, key)
+            hurried = hurried or attempt.ended_seen_at is not None or _is_troubled(attempt)
+        for key in self._watches.keys() - wanted:
+            del self._watches[key]
+        return hurried
+
+    def _read(self, case: Case, attempt: AttemptCase, key: AttemptKey) -> None:
+        watch = self._watches.get(key) or self._watch(case, key)
+        self._watches[key] = watch
+        now = self._clock()
+        heard: Sequence[Reading | FileUnseen] = ()
+        is_over = attempt.running_at is None or case.attempt(attempt.number + 1) is not None
+        if not (is_over and _overtaken(case, attempt)):
+            heard = self._hear(case, attempt, watch)
+        perceived = perceive(watch.state, heard, now, watch.ears)
+        watch.state = perceived.state
+        final = attempt.ended_seen_at is not None and self._is_drained(watch, heard, now)
+        if final:
+            last = conclude(watch.state, now, watch.ears)
+            watch.state = last.state
+            perceived = msgspec.structs.replace(
+                last, findings=(*perceived.findings, *last.findings)
+            )
+        self._tell(case, attempt, watch, perceived, final=final)
+
+    def _watch(self, case: Case, key: AttemptKey) -> _Watch:
+        ears = Ears(self._lexicon, key)
+        saved = self._store.perception(key)
+        if saved is not None:
+            return _Watch(state=msgspec.json.decode(saved.state, type=PerceptionState), ears=ears)
+        return _Watch(state=self._inherited(case, key), ears=ears)
+
+    def _inherited(self, case: Case, key: AttemptKey) -> PerceptionState:
+        """Begin where the attempt before ended: its job may append to the same files."""
+        if key.attempt == 0:
+            return PerceptionState()
+        before = self._store.perception(case.key_of(key.attempt - 1))
+        if before is None:
+            return PerceptionState()
+        old = msgspec.json.decode(before.state, type=PerceptionState)
+        return PerceptionState(
+            files={
+                name: FileState(mark=file.mark, next_offset=file.next_offset, line=file.line)
+                for name, file in old.files.items()
+            }
+        )
+
+    def _hear(
+        self, case: Case, attempt: AttemptCase, watch: _Watch
+    ) -> Sequence[Reading | FileUnseen]:
+        logs = AttemptLogs(self._readers[case.key.cluster], attempt.fact.uid)
+        named = logs.files(attempt.fact, attempt.allocation.nodes, case.choice.logs)
+        readings, unseen = logs.read(named.files, watch.state.marks, BUDGET)
+        return [*readings, *named.unseen, *unseen]
+
+    def _is_drained(
+        self, watch: _Watch, heard: Sequence[Reading | FileUnseen], now: Instant
+    ) -> bool:
+        readings = [one for one in heard if isinstance(one, Reading)]
+        if any(one.data or not one.at_end for one in readings):
+            watch.quiet_since = None
+            return False
+        if watch.quiet_since is None:
+            watch.quiet_since = now
+        return now - watch.quiet_since >= QUIET
+
+    def _tell(
+        self,
+        case: Case,
+        attempt: AttemptCase,
+        watch: _Watch,
+        perceived: Perceived,
+        *,
+        final: bool,
+    ) -> None:
+        now = self._clock()
+        stimuli: list[Stimulus] = [
+            FindingMade(
+                job=case.key,
+                seen_at=now,
+                at=one.at,
+                source=one.place.file if one.place is not None else "",
+                finding=one,
+            )
+            for one in perceived.findings
+        ]
+        seen = _progress(case, attempt, watch, now, final=final)
+        if final or self._is_worth_telling(watch, seen, attempt, found=bool(stimuli)):
+            stimuli.append(seen)
+        if not stimuli:
+            return
+        key = case.key_of(attempt.number)
+        self._backend.take(
+            *stimuli,
+            perceptions=[
+                SavedPerception(
+                    attempt=key, state=msgspec.json.encode(watch.state), marks=watch.state.marks
+                )
+            ],
+            tails=[
+                Tail(attempt=key, file=file, text="\n".join(lines))
+                for file, lines in watch.state.tails.items()
+            ]
+            if final or perceived.findings
+            else (),
+        )
+        watch.told, watch.told_at = seen, now
+
+    def _is_worth_telling(
+        self, watch: _Watch, seen: ProgressSeen, attempt: AttemptCase, *, found: bool
+    ) -> bool:
+        """Tell whether progress is new enough: at once where it matters, else once a minute."""
+        told = watch.told
+        if told is None:
+            return _differs(seen, attempt)
+        if _same(seen, told):
+            return False
+        at_once = (
+            found
+            or _is_troubled(attempt)
+            or told.best_step is None
+            or seen.best_checkpoint != told.best_checkpoint
+            or seen.logs_unseen != told.logs_unseen
+            or attempt.number > 0
+        )
+        since = watch.told_at
+        return at_once or since is None or seen.seen_at - since >= PROGRESS_EVERY
+
+
+def _to_read(case: Case) -> AttemptCase | None:
+    """Return the attempt whose files are to be read: the oldest that is not read to its end."""
+    for attempt in case.attempts[-2:]:
+        began = attempt.running_at is not None or attempt.ended_seen_at is not None
+        if began and not attempt.logs_read:
+            return attempt
+    return None
+
+
+def _overtaken(case: Case, attempt: AttemptCase) -> bool:
+    """Tell whether the next attempt already writes to the files of this one."""
+    following = case.attempt(attempt.number + 1)
+    return attempt.running_at is None or (
+        following is not None and following.running_at is not None
+    )
+
+
+def _is_troubled(attempt: AttemptCase) -> bool:
+    return attempt.incident is not None and attempt.incident.phase is not Phase.CLOSED
+
+
+def _progress(
+    case: Case, attempt: AttemptCase, watch: _Watch, now: Instant, *, final: bool
+) -> ProgressSeen:
+    progress = watch.state.progress
+    return ProgressSeen(
+        job=case.key,
+        seen_at=now,
+        at=progress.last_step_at,
+        source="logs",
+        attempt=attempt.number,
+        best_step=progress.best_step,
+        best_checkpoint=progress.best_checkpoint,
+        resumed_from=progress.resumed_from,
+        first_step=progress.first_step,
+        first_step_at=progress.first_step_at,
+        last_step_at=progress.last_step_at,
+        step_seconds=progress.step_seconds,
+        final=final,
+        logs_unseen=_unseen(attempt, watch.state, now, final=final),
+    )
+
+
+def _unseen(attempt: AttemptCase, state: PerceptionState, now: Instant, *, final: bool) -> str:
+    """Return why no file of the attempt is seen; empty while one is, or may still appear."""
+    seen_any = any(name not in state.unseen for name in state.files)
+    if seen_any or not state.unseen:
+        return ""
+    began = attempt.running_at or attempt.first_seen_at
+    if not final and now - began < UNSEEN_AFTER:
+        return ""
+    return "; ".join(f"{file}: {why}" for file, why in sorted(state.unseen.items())[:3])
+
+
+def _same(one: ProgressSeen, other: ProgressSeen) -> bool:
+    blank = msgspec.structs.replace
+    return blank(one, seen_at=other.seen_at) == other
+
+
+def _differs(seen: ProgressSeen, attempt: AttemptCase) -> bool:
+    known = attempt.progress
+    return (seen.best_step, seen.best_checkpoint, seen.resumed_from, seen.logs_unseen) != (
+        known.best_step,
+        known.best_checkpoint,
+        known.resumed_from,
+        attempt.logs_unseen,
+    )

@@ -1,0 +1,92 @@
+"""``relight serve``: settings in, everything running, until it is told to stop."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import structlog
+
+from relight.daemon.clock import now
+from relight.daemon.parts import parts_of
+from relight.daemon.services import Service
+from relight.serve.apps import create_app
+from relight.serve.ports import Ports
+from relight.serve.servers import run_server
+from relight.settings.records import Settings
+from relight.store.stores import Store
+
+_log = structlog.get_logger("relight.serve")
+
+
+class AlreadyRunning(Exception):  # noqa: N818 - named by what it says
+    """Another relight uses the same state folder: stop it, or give this one another."""
+
+
+def serve(settings: Settings, say: Callable[[str], None]) -> None:
+    """Run until SIGINT or SIGTERM; ``say`` is told, in a sentence each, what is up.
+
+    Raises:
+        SettingsError: a cluster cannot be served.
+        AlreadyRunning: the state folder is in use.
+        StoreRefused: the database cannot be used.
+        CannotListen: the address cannot be used.
+
+    """
+    parts = parts_of(settings)
+    folder = Path(settings.store.path)
+    folder.mkdir(parents=True, exist_ok=True, mode=0o750)
+    with _OnlyOne(folder):
+        stop = threading.Event()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: stop.set())
+        with (
+            Store.open(settings.store.database) as store,
+            Service(parts, store, folder, now) as service,
+            run_server(
+                create_app(Ports(records=store, daemon=service.backend)),
+                settings.serve.host,
+                settings.serve.port,
+            ) as server,
+        ):
+            for part in parts:
+                say(_describe(part.name, can_change=part.hands is not None))
+            say(f"Listening on {server.url}")
+            stop.wait()
+            say("Stopping.")
+
+
+def _describe(name: str, *, can_change: bool) -> str:
+    if can_change:
+        return f"Cluster {name}: may act where a policy says so."
+    return f"Cluster {name}: monitor mode, nothing is changed."
+
+
+class _OnlyOne:
+    """Holds a lock in the state folder; the system frees it whenever the process ends."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / "lock"
+
+    def __enter__(self) -> None:
+        self._file = self._path.open("a+")
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self._file.seek(0)
+            holder = self._file.read(32).strip() or "unknown"
+            self._file.close()
+            raise AlreadyRunning(
+                f"another relight (pid {holder}) already uses {self._path.parent}: stop it, or "
+                "set store.path to another folder"
+            ) from None
+        self._file.truncate(0)
+        self._file.write(str(os.getpid()))
+        self._file.flush()
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
