@@ -1,1 +1,1 @@
-"""HTTP for people and machines."""
+"""HTTP for people and machines: what is known, and what they say. It decides nothing."""

@@ -1,0 +1,62 @@
+"""What the commands that ask the backend share: where it is, and how a job is named."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from relight.clients.backend import BackendClient, NotFound
+from relight.model.jobs import AttemptKey, JobKey
+
+DEFAULT_URL = "http://127.0.0.1:8474"
+
+Url = Annotated[str, typer.Option("--url", envvar="RELIGHT_URL", help="Where the backend is.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+JobText = Annotated[
+    str, typer.Argument(metavar="JOB", help="A job: main:123, or 123 where that is one job.")
+]
+AttemptText = Annotated[
+    str,
+    typer.Argument(
+        metavar="ATTEMPT", help="An attempt: main:123-0 or 123-0; a job means its open advice."
+    ),
+]
+
+
+def job_named(client: BackendClient, text: str) -> JobKey:
+    """Return the job that a person means: a full key, or an id that one cluster has.
+
+    Raises:
+        typer.BadParameter: the text names no job, or jobs of several clusters.
+        NotFound: no job bears the id.
+
+    """
+    if ":" in text:
+        try:
+            return JobKey.parse(text)
+        except ValueError as error:
+            raise typer.BadParameter(str(error)) from error
+    lines = client.jobs_by_scheduler_id(text)
+    if len({line.cluster for line in lines}) > 1:
+        choices = ", ".join(line.key for line in lines)
+        raise typer.BadParameter(f"{text} is a job of several clusters: write one of {choices}")
+    return JobKey.parse(lines[0].key)
+
+
+def attempt_named(client: BackendClient, text: str) -> AttemptKey:
+    """Return the attempt that a person means: ``main:123-0``, ``123-0``, or the open one of a job.
+
+    Raises:
+        typer.BadParameter: the text names no attempt, or jobs of several clusters.
+        NotFound: there is no such job, or nothing waits for a word about it.
+
+    """
+    job, dash, number = text.rpartition("-")
+    if dash and number.isascii() and number.isdigit():
+        return AttemptKey(job=job_named(client, job), attempt=int(number))
+    case = client.job(job_named(client, text)).case
+    for attempt in reversed(case.attempts):
+        if attempt.advice is not None and attempt.advice.is_active:
+            return attempt.advice.attempt
+    raise NotFound(f"no advice on {case.key} is open: see relight why {case.key}")

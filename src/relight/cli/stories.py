@@ -1,0 +1,196 @@
+"""A job's case and audit as a story: what was seen, what was concluded, what was done.
+
+Every sentence is one that the case or the audit holds; this only puts them in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+
+from relight.engine.cases import AttemptCase, Case
+from relight.model.advice import Advice, Approval
+from relight.model.audit import AuditEntry, Topic
+from relight.model.findings import Evidence
+from relight.model.hostlists import compress
+from relight.model.incidents import Incident, Phase, TimeSplit
+from relight.model.instants import Instant, between, show_span, to_iso
+from relight.model.records import Record
+from relight.model.verdicts import Verdict
+
+TOLD_FROM_AUDIT = frozenset({Topic.PERSON, Topic.RECONCILIATION, Topic.RECOVERY})
+"""What only the audit knows in words; the rest stands in the case."""
+
+_MOST_SET_ASIDE = 10
+
+
+class Line(Record, frozen=True, kw_only=True):
+    """One sentence or quoted line, and how deep it stands."""
+
+    text: str
+    depth: int = 0
+
+
+class Chapter(Record, frozen=True, kw_only=True):
+    """A title and what belongs under it."""
+
+    title: str
+    lines: tuple[Line, ...] = ()
+
+
+def story(case: Case, entries: Sequence[AuditEntry]) -> tuple[Chapter, ...]:
+    """Return the story of a job: how it is watched, then its attempts, first to last."""
+    latest = case.latest
+    name = f" {latest.fact.name}" if latest and latest.fact.name else ""
+    watched = Chapter(title=f"Job {case.key}{name}", lines=tuple(_opt_in(case)))
+    told = [_attempt(attempt, entries) for attempt in case.attempts]
+    return (watched, *told)
+
+
+def _opt_in(case: Case) -> Iterator[Line]:
+    choice = case.choice
+    if choice.errors:
+        yield Line(text="It is opted in, but with errors, so it is left alone:")
+        for error in choice.errors:
+            yield Line(text=error, depth=1)
+    elif choice.opted_in:
+        limit = choice.max_restarts
+        narrowed = "" if limit is None else f", at most {limit} restarts by its own word"
+        yield Line(text=f"It is opted in under policy {choice.policy}{narrowed}.")
+    else:
+        yield Line(text="It is not opted in: it is watched, and nothing is done for it.")
+    for note in choice.notes:
+        yield Line(text=note, depth=1)
+    if case.is_gone:
+        yield Line(text="The scheduler no longer knows it.")
+
+
+def _attempt(attempt: AttemptCase, entries: Sequence[AuditEntry]) -> Chapter:
+    lines = [*_run(attempt)]
+    present = () if attempt.incident is None else (attempt.incident,)
+    for incident in (*attempt.past_incidents, *present):
+        lines += _incident(incident)
+    if attempt.advice is not None:
+        lines += _advice(attempt.advice)
+    lines += _orders(attempt)
+    lines += [
+        Line(text=f"{_when(entry.at)} {entry.reason.sentence}")
+        for entry in entries
+        if entry.attempt == attempt.number and entry.topic in TOLD_FROM_AUDIT
+    ]
+    for incident in present:
+        lines += _outcome(incident)
+    return Chapter(title=f"Attempt {attempt.number}", lines=tuple(lines))
+
+
+def _run(attempt: AttemptCase) -> Iterator[Line]:
+    nodes = attempt.allocation.nodes or attempt.fact.nodes
+    where = f" on {compress(nodes)}" if nodes else ""
+    began = attempt.running_at or attempt.fact.started_at
+    since = f" since {_when(began)}" if began is not None else ""
+    state = attempt.fact.state.value.replace("_", " ")
+    yield Line(text=f"State {state}{where}{since}.")
+    if attempt.ended_at is not None:
+        yield Line(text=f"It ended at {_when(attempt.ended_at)} ({attempt.fact.scheduler_state}).")
+    progress = attempt.progress
+    if progress.resumed_from is not None:
+        yield Line(text=f"It resumed from the checkpoint of step {progress.resumed_from}.")
+    if progress.best_step is not None:
+        kept = progress.best_checkpoint
+        durable = f", checkpoint of step {kept}" if kept is not None else ", no checkpoint"
+        yield Line(text=f"Its best completed step is {progress.best_step}{durable}.")
+    if attempt.logs_unseen:
+        yield Line(text=f"Its logs could not be read: {attempt.logs_unseen}")
+
+
+def _incident(incident: Incident) -> Iterator[Line]:
+    verdict = incident.verdict
+    if verdict is None:
+        yield Line(text=f"Something went wrong at {_when(incident.opened_at)}; no verdict yet.")
+        for finding in incident.findings:
+            yield Line(text=finding.sentence, depth=1)
+        return
+    domain = verdict.domain.value.replace("_", " ")
+    yield Line(text=verdict.sentence)
+    yield Line(
+        text=f"Cause {verdict.cause}, domain {domain}, confidence {verdict.confidence:.0%}.",
+        depth=1,
+    )
+    for suspect in verdict.suspects:
+        yield Line(text=f"Suspect {suspect.node} ({suspect.share:.0%}): {suspect.why}", depth=1)
+    yield from _evidence(verdict.evidence)
+    yield from _set_aside(verdict)
+
+
+def _evidence(evidence: Iterable[Evidence]) -> Iterator[Line]:
+    for one in evidence:
+        mark = "»" if one.is_root else " "
+        place = f"  ({one.place.file}:{one.place.line})" if one.place and one.is_root else ""
+        yield Line(text=f"{mark} {one.text}{place}", depth=2)
+
+
+def _set_aside(verdict: Verdict) -> Iterator[Line]:
+    for one in verdict.set_aside[:_MOST_SET_ASIDE]:
+        yield Line(text=f"Set aside {one.rule}: {one.why}", depth=1)
+    more = len(verdict.set_aside) - _MOST_SET_ASIDE
+    if more > 0:
+        yield Line(text=f"and {more} more were set aside.", depth=1)
+    for other in verdict.alternatives:
+        yield Line(
+            text=f"It could also be {other.cause} ({other.confidence:.0%}): {other.why}", depth=1
+        )
+
+
+def _advice(advice: Advice) -> Iterator[Line]:
+    decision = advice.decision.value.replace("_", " ")
+    yield Line(text=f"Advice at {_when(advice.made_at)}: {decision}. {advice.reason.sentence}")
+    if advice.exclusions:
+        yield Line(text=f"Left out: {', '.join(advice.exclusions)}.", depth=1)
+    if advice.given_back:
+        yield Line(text=f"Given back: {', '.join(advice.given_back)}.", depth=1)
+    if advice.cost is not None and advice.cost.steps_lost is not None:
+        yield Line(text=f"Steps lost: {advice.cost.steps_lost}.", depth=1)
+    approval = "" if advice.approval is Approval.NOT_NEEDED else f", {advice.approval.value}"
+    yield Line(text=f"Mode {advice.mode.value}{approval}; policy {advice.policy}.", depth=1)
+
+
+def _orders(attempt: AttemptCase) -> Iterator[Line]:
+    for outcome in attempt.orders:
+        answer = f": {outcome.answer}" if outcome.answer else ""
+        left_out = f" without {compress(outcome.order.exclude)}" if outcome.order.exclude else ""
+        yield Line(
+            text=f"{_when(outcome.ordered_at)} order {outcome.order.verb.value}{left_out}, "
+            f"{outcome.outcome.value}{answer}"
+        )
+
+
+def _outcome(incident: Incident) -> Iterator[Line]:
+    if incident.false_recovery:
+        yield Line(text="It started from scratch, not from a checkpoint: a false recovery.")
+    spans = "; ".join(_spans(incident.times))
+    if spans:
+        yield Line(text=f"Time: {spans}.")
+    if incident.closed is not None:
+        yield Line(text=incident.closed.sentence)
+    elif incident.phase is not Phase.CLOSED:
+        yield Line(text=f"The incident is {incident.phase.value}.")
+
+
+def _spans(times: TimeSplit) -> Iterator[str]:
+    steps = (
+        ("fault", times.fault),
+        ("ended", times.ended),
+        ("detected", times.detected),
+        ("advised", times.advised),
+        ("ordered", times.ordered),
+        ("running", times.running),
+        ("first step", times.first_step),
+        ("caught up", times.caught_up),
+    )
+    known = sorted(((name, at) for name, at in steps if at is not None), key=lambda step: step[1])
+    for (_, before), (name, at) in pairwise(known):
+        yield f"{name} after {show_span(between(before, at))}"
+
+
+def _when(at: Instant) -> str:
+    return to_iso(at)[:19] + "Z"

@@ -1,0 +1,84 @@
+"""Whether relight lives and sees, and the page at the root."""
+
+from __future__ import annotations
+
+from html import escape
+
+from litestar import MediaType, Response, get
+
+from relight import __version__
+from relight.clients.backend.answers import Alive, Health, Readiness
+from relight.model.advice import Mode
+from relight.serve.parameters import Served
+
+_MEANING = {
+    Mode.MONITOR: "says what it would do, and touches nothing",
+    Mode.APPROVE: "asks a person before it acts",
+    Mode.ACT: "acts where its policies allow",
+}
+
+
+@get(
+    "/healthz",
+    sync_to_thread=False,
+    summary="Ask whether the process lives",
+    description="Always 200 while the process answers; says nothing about what it sees.",
+)
+def healthz() -> Alive:
+    """Say that the process lives."""
+    return Alive(alive=True, version=__version__)
+
+
+@get(
+    "/readyz",
+    sync_to_thread=True,
+    summary="Ask whether relight sees all that it should",
+    description="200 when every cluster and source is seen, else 503 with the reasons.",
+)
+def readyz(ports: Served) -> Response[Readiness]:
+    """Say whether every cluster and source is seen."""
+    health = ports.daemon.health()
+    readiness = _readiness(health)
+    return Response(readiness, status_code=200 if readiness.ready else 503)
+
+
+def _readiness(health: Health) -> Readiness:
+    reasons = health.reasons
+    if not reasons:
+        return Readiness(
+            ready=True, code="ready", sentence="every cluster and source is seen", health=health
+        )
+    return Readiness(
+        ready=False,
+        code="not-ready",
+        sentence="; ".join(reasons),
+        next_step="look at what is not seen; until then relight decides nothing about it",
+        reasons=reasons,
+        health=health,
+    )
+
+
+@get(
+    "/",
+    sync_to_thread=True,
+    media_type=MediaType.HTML,
+    include_in_schema=False,
+    response_headers={"Content-Security-Policy": "default-src 'none'"},
+)
+def root(ports: Served) -> str:
+    """Give a plain page: the mode of each cluster, and where to read on."""
+    health = ports.daemon.health()
+    clusters = "".join(
+        f"<li>{escape(one.name)}: {one.mode.value} ({_MEANING[one.mode]}), "
+        f"{'seen' if one.seen else 'not seen: ' + escape(one.why or 'no answer yet')}</li>"
+        for one in health.clusters
+    )
+    return (
+        '<!doctype html><html lang="en"><meta charset="utf-8"><title>relight</title>'
+        f"<h1>relight {__version__}</h1>"
+        f"<p>Mode: <strong>{health.mode.value}</strong>. relight {_MEANING[health.mode]}.</p>"
+        f"<ul>{clusters or '<li>no cluster is configured</li>'}</ul>"
+        '<p><a href="/schema">What can be asked</a> · <a href="/v1/jobs">jobs</a> · '
+        '<a href="/v1/incidents">incidents</a> · <a href="/v1/advice">advice</a> · '
+        '<a href="/v1/audit/events">audit</a> · <a href="/readyz">readiness</a></p></html>'
+    )
