@@ -1,0 +1,86 @@
+"""The vocabulary of signature families: what kind of failure a rule's line belongs to."""
+
+from __future__ import annotations
+
+FAMILIES: frozenset[str] = frozenset(
+    {
+        # hardware and driver
+        "gpu_ecc_uncorrectable",
+        "gpu_fallen_off_bus",
+        "gpu_nvlink_error",
+        "gpu_gsp_timeout",
+        "gpu_hw_exception",
+        "gpu_unavailable",
+        "cuda_kernel_fault",
+        "fabricmanager_not_running",
+        "driver_mismatch",
+        # communication
+        "nccl_ib_completion_error",
+        "ib_port_error",
+        "nccl_socket_connect_failed",
+        "nccl_remote_error",
+        "nccl_ofi_error",
+        "nccl_init_failed",
+        "gloo_connect_failed",
+        "rendezvous_failed",
+        "hostname_resolution_failed",
+        "port_in_use",
+        "ssh_launch_failed",
+        "hub_request_failed",
+        "remote_storage_error",
+        "worker_process_lost",
+        # hangs and stragglers
+        "nccl_collective_timeout",
+        "watchdog_heartbeat_stuck",
+        "collective_mismatch",
+        "collective_missing_ranks",
+        "rank0_work_timeout",
+        "silent_hang",
+        "jax_coordination_failure",
+        "straggler_slow_rank",
+        # storage and files
+        "disk_full",
+        "disk_quota_exceeded",
+        "stale_file_handle",
+        "filesystem_io_error",
+        "checkpoint_corrupt",
+        "checkpoint_rename_race",
+        "data_corrupt",
+        "missing_file",
+        "permission_denied",
+        # host, container, scheduler
+        "shm_exhausted",
+        "too_many_open_files",
+        "container_start_failed",
+        "missing_shared_library",
+        "segfault",
+        "host_oom_kill",
+        "process_killed_sigkill",
+        "dataloader_worker_killed",
+        "node_failure",
+        "slurm_launch_failed",
+        "slurm_time_limit",
+        "job_preempted",
+        # application and user
+        "device_oom",
+        "cuda_device_assert",
+        "cuda_library_error",
+        "loss_nan",
+        "loss_scale_exhausted",
+        "missing_module",
+        "config_error",
+        "shape_mismatch",
+        "user_code_exception",
+        "ddp_unused_parameters",
+        "session_hangup",
+        # not a failure
+        "user_cancelled",
+        "graceful_checkpoint_exit",
+        "healthy_running",
+        "healthy_finished",
+        "benign_teardown_noise",
+        "benign_retry_recovered",
+        "benign_warning",
+    }
+)
+"""Every family that a rule may name; an unknown one is an error of the rule."""

@@ -1,0 +1,57 @@
+"""What one failure signature is: a rule, as it stands in a TOML file."""
+
+from __future__ import annotations
+
+import msgspec
+
+from relight.model.findings import Domain, Kind, Provenance, Remedy, Role
+from relight.model.records import Record
+
+
+class Miss(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A line that looks alike and must not match, and why it must not."""
+
+    text: str
+    why: str
+
+
+class Rule(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A failure signature with its own evidence.
+
+    ``patterns`` are regular expressions that Hyperscan and RE2 both understand, tried on one
+    whole line, prefixes of rank, time and host included; the first that matches wins. Their named
+    groups become captures: ``node`` (a host or a host list), ``rank`` (a number or ranges such
+    as ``0-3,7``) and ``device`` go into the finding, ``code``, ``signal`` and the others into
+    ``sentence``, where ``{name}`` stands for a capture. A line in which one of ``unless``
+    matches too is passed over: a warning that quotes the same words. ``provenance`` says who
+    writes such a line; a copy of it in a job's own log stays the job's claim. ``evidence`` is
+    where the fact was learnt, ``hits`` are lines that must match, ``misses`` lines that must
+    not.
+    """
+
+    id: str
+    family: str
+    kind: Kind
+    role: Role
+    domain: Domain
+    remedy: Remedy
+    title: str
+    sentence: str
+    patterns: tuple[str, ...]
+    evidence: str
+    provenance: Provenance = Provenance.JOB_LOG
+    unless: tuple[str, ...] = ()
+    task_gone: bool = False
+    hits: tuple[str, ...] = ()
+    misses: tuple[Miss, ...] = ()
+
+
+def rule_from(table: object) -> Rule:
+    """Return the rule that a TOML table tells of.
+
+    Raises:
+        msgspec.ValidationError: a key is missing, unknown or of another type; the message
+            names it.
+
+    """
+    return msgspec.convert(table, Rule)

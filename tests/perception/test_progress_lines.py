@@ -1,0 +1,236 @@
+from __future__ import annotations
+
+import pytest
+
+from relight.model.instants import Instant, from_iso
+from relight.model.jobs import AttemptKey, JobKey
+from relight.model.signals import Mark, Reading
+from relight.perception.attempts import PerceptionState, perceive
+from relight.perception.ears import Ears, Lexicon
+from relight.perception.progress import Progress
+
+NOW = Instant(1_900_000_000_000_000)
+ATTEMPT = AttemptKey(job=JobKey(cluster="main", scheduler_id="7"), attempt=0)
+EARS = Ears(Lexicon([]), ATTEMPT)
+
+
+def progress_of(*lines: str) -> Progress:
+    data = ("\n".join(lines) + "\n").encode()
+    given = Reading(file="out.log", offset=0, data=data, mark=Mark(offset=len(data)))
+    return perceive(PerceptionState(), [given], NOW, EARS).progress
+
+
+STEPS: list[tuple[str, str, int, float | None]] = [
+    (
+        "Megatron-LM",
+        (
+            " [2025-01-31 12:00:00.123] iteration      100/  500000 | consumed samples:  25600 |"
+            " elapsed time per iteration (ms): 1234.5 | lm loss: 6.1E+00 |"
+        ),
+        100,
+        1.2345,
+    ),
+    (
+        "NeMo 2",
+        (
+            "Training epoch 0, iteration 99/999 | lr: 1e-05 | global_step: 99 |"
+            " train_step_timing in s: 1.23 | consumed_samples: 25600"
+        ),
+        99,
+        1.23,
+    ),
+    (
+        "NeMo 1",
+        (
+            "Epoch 0: :  10%|# | 100/1000 [10:48<1:37:12, v_num=1, reduced_train_loss=6.12,"
+            " global_step=99.00, train_step_timing in s=6.48]"
+        ),
+        99,
+        6.48,
+    ),
+    ("Lightning", "Epoch 3:  40%|####  | 400/1000 [01:20<02:00,  5.00it/s, v_num=7]", 3400, 0.2),
+    ("DeepSpeed", "[INFO] [Rank 0] step=100, skipped=4, lr=[0.0001], mom=[[0.9]]", 100, None),
+    (
+        "DeepSpeed timer",
+        "[timer.py:264:stop] epoch=0/micro_step=400/global_step=100, RunningAvgSamplesPerSec=12.3",
+        100,
+        None,
+    ),
+    (
+        "torchtitan in colours",
+        "[titan] 2025-01-31 12:00:00,123 - root - INFO - \x1b[31mstep: 100  \x1b[32mloss:  6.1234",
+        100,
+        None,
+    ),
+    (" Hugging Face", " 10%|#         | 100/1000 [01:40<15:00,  1.25s/it]", 100, 1.25),
+    ("Hugging Face behind a rank", "0:  10%|#    | 100/1000 [01:40<15:00,  4.00it/s]", 100, 0.25),
+    ("ms-swift", "{'loss': 6.1, 'global_step/max_steps': '100/1000'}", 100, None),
+    ("Composer", "[epoch=1][batch=100/4800]:", 100, None),
+    ("MaxText", "completed step: 100, seconds: 1.234, TFLOP/s/device: 345.678", 100, 1.234),
+    ("nanoGPT", "iter 100: loss 6.1234, time 1234.56ms, mfu 35.12%", 100, 1.23456),
+    (
+        "build-nanogpt",
+        "step   100 | loss: 6.123456 | lr 1e-4 | dt: 123.45ms | tok/sec: 1",
+        100,
+        0.12345,
+    ),
+    ("modded-nanogpt", "step:100/5100 train_time:12345ms step_avg:123.45ms", 100, 0.12345),
+    ("OLMo", "[step=100/1000,epoch=1,eta=1:23:45]", 100, None),
+    ("veRL", "(TaskRunner pid=7) step:10 - actor/pg_loss:-0.1 - timing_s/step:95.2", 10, 95.2),
+    ("timm", "Train: 2 [ 100/5000 (  2%)]  Loss: 1.0  Time: 0.123s, 1234.5/s", 10100, 0.123),
+    ("any loop with a metric", "2025-01-31 INFO iter 10/50000 loss 0.18 time 2.01", 10, None),
+    ("any loop in JSON", '{"step": 12, "loss": 0.5}', 12, None),
+]
+
+
+@pytest.mark.parametrize(
+    ("line", "step", "seconds"), [row[1:] for row in STEPS], ids=[row[0] for row in STEPS]
+)
+def test_a_completed_step_is_read(line: str, step: int, seconds: float | None) -> None:
+    progress = progress_of(line)
+    assert (progress.best_step, progress.first_step) == (step, step)
+    assert progress.step_seconds == pytest.approx(seconds)
+
+
+NOT_PROGRESS = [
+    "saving checkpoint at iteration     500 to /ckpt",
+    "starting step 5",
+    "validation loss at iteration 100 | lm loss value: 7.6 | lm loss PPL: 2.1 |",
+    "  0%|          | 0/1218 [00:00<?, ?it/s]",
+    "Loading checkpoint shards:  67%|##   | 2/3 [00:01<00:00,  1.00it/s]",
+    "Map: 100%|####| 5000/5000 [00:01<00:00, 100.00 examples/s]",
+    "Validation: 50%|##   | 10/20 [00:01<00:00,  1.00it/s]",
+    "max_steps = 1000",
+    "step 5",
+    "NCCL INFO comm 0x5 rank 3 nranks 8",
+    "step: 9999999999999999999 loss: 1",
+]
+
+
+@pytest.mark.parametrize("line", NOT_PROGRESS)
+def test_what_only_looks_like_a_step_is_none(line: str) -> None:
+    assert progress_of(line).best_step is None
+
+
+def test_a_bare_step_counts_once_it_is_seen_to_rise() -> None:
+    assert progress_of("step 1", "step 2").best_step is None
+    assert progress_of("step 1", "step 2", "step 3").best_step == 3
+    assert progress_of("step 9", "step 2", "step 7", "step 1", "step 5").best_step is None
+
+
+def test_the_framework_s_own_line_is_believed_before_a_bar() -> None:
+    progress = progress_of(
+        " 50%|##   | 5000/10000 [00:01<00:00,  1.00it/s]",
+        "completed step: 7, seconds: 1.5, TFLOP/s/device: 1",
+    )
+    assert (progress.best_step, progress.step_seconds) == (7, 1.5)
+
+
+def test_a_bar_that_was_full_before_training_gives_way() -> None:
+    assert (
+        progress_of(
+            "100%|####| 25/25 [00:01<00:00, 25.0it/s]",
+            "  0%|    | 3/1000 [00:01<00:00,  1.0it/s]",
+        ).best_step
+        == 3
+    )
+
+
+def test_an_evaluation_s_bar_does_not_replace_training_s() -> None:
+    assert (
+        progress_of(
+            "100%|####| 1000/1000 [00:01<00:00,  1.0it/s]",
+            " 50%|##  | 100/200 [00:01<00:00,  1.0it/s]",
+        ).best_step
+        == 1000
+    )
+
+
+def test_step_time_comes_from_printed_times_when_no_line_tells_it() -> None:
+    progress = progress_of(
+        "2025-01-31 12:00:00 step: 10  loss:  6.1",
+        "2025-01-31 12:00:20 step: 20  loss:  6.0",
+        "2025-01-31 12:00:40 step: 30  loss:  5.9",
+    )
+    assert progress.step_seconds == 2.0
+    assert progress.first_step_at == from_iso("2025-01-31T12:00:00Z")
+    assert progress.last_step_at == from_iso("2025-01-31T12:00:40Z")
+
+
+def test_a_step_repeated_by_another_rank_is_no_progress() -> None:
+    progress = progress_of(
+        "2025-01-31 12:00:00 step: 10  loss:  6.1", "2025-01-31 13:00:00 step: 10  loss:  6.1"
+    )
+    assert progress.last_step_at == from_iso("2025-01-31T12:00:00Z")
+
+
+def test_steps_done_again_after_a_restart_in_place_keep_the_best() -> None:
+    progress = progress_of(*(f"step: {step}  loss:  1" for step in (8, 9, 5, 6)))
+    assert (progress.best_step, progress.first_step) == (9, 8)
+
+
+CHECKPOINTS: list[tuple[tuple[str, ...], int | None]] = [
+    (("successfully saved checkpoint from iteration     500 to /ckpt",), 500),
+    (("saving checkpoint at iteration     500 to /ckpt",), None),
+    (("Checkpoint for step 40 saved successfully",), 40),
+    (("[Torch] Checkpoint global_step30 is ready now!",), 30),
+    (("saved checkpoint to /ckpt/step_00120",), 120),
+    (("iter 9: loss 1.0, time 1.0ms", "saved checkpoint to /ckpt/latest.pt"), 9),
+    (("Saving model checkpoint to out/checkpoint-500",), None),
+    (
+        (
+            "Saving model checkpoint to out/checkpoint-500",
+            " 50%|#  | 501/1000 [01:40<15:00,  1.25s/it]",
+        ),
+        500,
+    ),
+    (
+        (
+            "step: 10  loss:  1",
+            "Finished saving the checkpoint (or staging if async is enabled) in 1.0 seconds.",
+            "step: 20  loss:  1",
+        ),
+        None,
+    ),
+    (
+        (
+            "step: 10  loss:  1",
+            "Finished saving the checkpoint (or staging if async is enabled) in 1.0 seconds.",
+            "step: 20  loss:  1",
+            "Finished saving the checkpoint (or staging if async is enabled) in 1.0 seconds.",
+        ),
+        10,
+    ),
+]
+
+
+@pytest.mark.parametrize(("lines", "step"), CHECKPOINTS)
+def test_a_checkpoint_counts_once_it_is_durable(lines: tuple[str, ...], step: int | None) -> None:
+    assert progress_of(*lines).best_checkpoint == step
+
+
+RESUMES: list[tuple[tuple[str, ...], int | None]] = [
+    (("successfully loaded checkpoint from /ckpt/iter_0000100 [ t 0 ] at iteration 100",), 100),
+    (("Restored all states from the checkpoint at /ckpt/epoch=1-step=300.ckpt",), 300),
+    (("  Continuing training from global step 500",), 500),
+    (("Loading the checkpoint from outputs/checkpoint/step-70.",), 70),
+    (("Setting global step to 20",), 20),
+    (("Resuming from /ckpt/global_step_60",), 60),
+    (("resuming from latest.pt", "iter 31: loss 1.0, time 1.0ms"), 30),
+    (("Training from scratch",), 0),
+    (("will not load any checkpoints and will start from random",), 0),
+    (("iter 31: loss 1.0, time 1.0ms",), None),
+]
+
+
+@pytest.mark.parametrize(("lines", "step"), RESUMES)
+def test_where_an_attempt_resumed_is_read(lines: tuple[str, ...], step: int | None) -> None:
+    assert progress_of(*lines).resumed_from == step
+
+
+def test_progress_is_told_to_have_changed_only_when_it_did() -> None:
+    data = b"step: 10  loss:  1\n"
+    given = Reading(file="f", offset=0, data=data, mark=Mark(offset=len(data)))
+    first = perceive(PerceptionState(), [given], NOW, EARS)
+    again = perceive(first.state, [given], NOW, EARS)
+    assert (first.progress_changed, again.progress_changed) == (True, False)
