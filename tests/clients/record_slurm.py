@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import socket
 import sys
 import tempfile
@@ -69,6 +70,8 @@ def main() -> None:
         target = HERE / release
         target.mkdir(parents=True, exist_ok=True)
         record_all(Recorder(cluster, target))
+    shutil.rmtree(folder.resolve())
+    folder.unlink(missing_ok=True)
     sys.stdout.write(f"recorded {release} in {target}\n")
 
 

@@ -200,5 +200,6 @@ def closed_as(relight: Served, job: str) -> str:
 
 
 def has_checkpoint(relight: Served, job: str) -> bool:
-    latest = relight.case(job).latest
+    case = relight.find_case(job)
+    latest = case.latest if case is not None else None
     return latest is not None and latest.progress.best_checkpoint is not None

@@ -253,8 +253,9 @@ class Backend:
         if latest is None or not nodes:
             return []
         answers: list[Stimulus] = []
+        held = tuple(reversed(case.attempts))
         for question in questions:
-            own = latest.allocation.nodes or latest.fact.nodes
+            own = next((one.allocation.nodes for one in held if one.allocation.nodes), ())
             found = count_nodes(nodes.values(), latest.fact, own, question.without)
             answers.append(
                 CapacitySeen(

@@ -246,6 +246,7 @@ def _progress(
         first_step_at=progress.first_step_at,
         last_step_at=progress.last_step_at,
         step_seconds=progress.step_seconds,
+        report_seconds=progress.report_seconds,
         final=final,
         logs_unseen=_unseen(attempt, watch.state, now, final=final),
     )

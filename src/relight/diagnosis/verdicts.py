@@ -59,7 +59,7 @@ def _lost_nodes(
 
 def _node_lost(lost: tuple[str, ...], unwound: Unwound) -> Verdict:
     root = unwound.root
-    where = f"node {', '.join(lost)} failed" if lost else "a node of the job failed"
+    where = f"{', '.join(lost)} failed" if lost else "a node of the job failed"
     told = f"; before that, {clause(root.sentence)}" if root and root.kind is not Kind.NODE else ""
     share = 1 / len(lost) if lost else 0.0
     return Verdict(

@@ -155,7 +155,8 @@ def _update(turn: Turn, attempt: AttemptCase, fact: JobFact) -> None:
     changes: dict[str, object] = {"fact": fact}
     if fact.nodes and fact.state not in WAITING:
         changes["allocation"] = Allocation(nodes=fact.nodes, tasks_per_node=_per_node(fact))
-    if fact.state is JobState.RUNNING and attempt.running_at is None:
+    has_run = fact.state is JobState.RUNNING or (fact.state in ENDED and bool(fact.nodes))
+    if has_run and attempt.running_at is None:
         changes["running_at"] = fact.started_at or turn.now
     if fact.state in ENDED and attempt.ended_seen_at is None:
         changes["ended_seen_at"] = turn.now

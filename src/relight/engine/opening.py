@@ -33,7 +33,7 @@ def note_finding(turn: Turn, finding: Finding) -> None:
         attempt.number,
         Topic.FINDING,
         finding.rule,
-        f"Found {finding.sentence} ({finding.role}).",
+        f"{finding.sentence.rstrip('.')} ({finding.rule}, {finding.role}).",
         finding=finding.id,
         place=f"{finding.place.file}:{finding.place.line}" if finding.place else "",
         line=next((one.text for one in finding.evidence if one.is_root), "")[:400],

@@ -20,12 +20,7 @@ MOST_NAMED = 64
 """Nodes, and ranks, named in one finding."""
 
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
-_UNNAMED = {
-    "node": "an unnamed node",
-    "rank": "an unnamed rank",
-    "device": "(not named)",
-    "path": "(not named)",
-}
+_OPTIONAL = re.compile(r"\[([^\[\]]*)\]")
 
 
 class Heading(Record, frozen=True, kw_only=True):
@@ -87,9 +82,17 @@ def concluded(
 
 
 def sentence(template: str, named: Mapping[str, str]) -> str:
-    """Return the rule's sentence with captures filled in, plain words where there are none."""
+    """Return the rule's sentence with captures filled in.
+
+    What stands in brackets is left out when a capture in it is missing or empty.
+    """
+
+    def kept(part: re.Match[str]) -> str:
+        names = _PLACEHOLDER.findall(part[1])
+        return part[1] if all(named.get(name) for name in names) else ""
+
     return _PLACEHOLDER.sub(
-        lambda match: named.get(match[1]) or _UNNAMED.get(match[1], "(not told)"), template
+        lambda match: named.get(match[1]) or "unknown", _OPTIONAL.sub(kept, template)
     )
 
 

@@ -44,7 +44,7 @@ PYTHON_EXCEPTION = Rule(
     domain=Domain.APPLICATION,
     remedy=Remedy.CONFIRM_THEN_STOP,
     title="Python exception",
-    sentence="A Python exception ended rank {rank}: {exception} in {frame}.",
+    sentence="A Python exception ended a process[ of rank {rank}]: {exception} in {frame}.",
     patterns=(),
     evidence="CPython's traceback",
 )

@@ -49,6 +49,7 @@ class Progress(Record, frozen=True, kw_only=True):
     first_step_at: Instant | None = None
     last_step_at: Instant | None = None
     step_seconds: float | None = None
+    report_seconds: float | None = None
 
 
 class Series(Record, frozen=True, kw_only=True):
@@ -65,6 +66,8 @@ class Series(Record, frozen=True, kw_only=True):
     falls: int = 0
     needs_rises: int = 0
     seconds: tuple[float, ...] = ()
+    intervals: tuple[float, ...] = ()
+    """Seconds between two lines that told a higher step."""
     is_printed: bool = False
     """The line itself tells the step's time, so differences of instants are not needed."""
 
@@ -102,6 +105,7 @@ class ProgressState(Record, frozen=True, kw_only=True):
             first_step_at=counter.first_at,
             last_step_at=counter.last_at,
             step_seconds=round(median(counter.seconds), 6) if counter.seconds else None,
+            report_seconds=round(median(counter.intervals), 6) if counter.intervals else None,
         )
 
     @property
@@ -219,6 +223,9 @@ def _stepped(
 
 def _moved(old: Series, step: int, at: Instant, seconds: float | None, needs_rises: int) -> Series:
     has_risen = step > old.last
+    intervals = old.intervals
+    if has_risen and at > old.last_at:
+        intervals = (*intervals, in_seconds(at - old.last_at))[-KEPT_TIMES:]
     if seconds is None and not old.is_printed and has_risen and at > old.last_at:
         seconds = in_seconds(at - old.last_at) / (step - old.last)
     return msgspec.structs.replace(
@@ -229,6 +236,7 @@ def _moved(old: Series, step: int, at: Instant, seconds: float | None, needs_ris
         rises=old.rises + has_risen,
         falls=old.falls + (not has_risen),
         needs_rises=min(old.needs_rises, needs_rises),
+        intervals=intervals,
         seconds=old.seconds if seconds is None else (*old.seconds, seconds)[-KEPT_TIMES:],
     )
 

@@ -22,7 +22,8 @@ class Rule(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     whole line, prefixes of rank, time and host included; the first that matches wins. Their named
     groups become captures: ``node`` (a host or a host list), ``rank`` (a number or ranges such
     as ``0-3,7``) and ``device`` go into the finding, ``code``, ``signal`` and the others into
-    ``sentence``, where ``{name}`` stands for a capture. A line in which one of ``unless``
+    ``sentence``, where ``{name}`` stands for a capture and a part in brackets is left out when
+    a capture in it is missing. A line in which one of ``unless``
     matches too is passed over: a warning that quotes the same words. ``provenance`` says who
     writes such a line; a copy of it in a job's own log stays the job's claim. ``evidence`` is
     where the fact was learnt, ``hits`` are lines that must match, ``misses`` lines that must

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Self
 
 from relight.clients.backend.backends import BackendClient
+from relight.clients.backend.errors import NotFound
 from relight.engine.cases import Case
 from relight.model.advice import Advice
 from relight.model.audit import AuditEntry
@@ -138,6 +139,13 @@ class Served:
             return client.job(JobKey(cluster="main", scheduler_id=job)).case
         finally:
             client.close()
+
+    def find_case(self, job: str) -> Case | None:
+        """Return the case of a job by its Slurm id, None while relight does not know it."""
+        try:
+            return self.case(job)
+        except NotFound:
+            return None
 
     def audit(self) -> list[AuditEntry]:
         """Return the whole audit."""

@@ -22,6 +22,9 @@ JOB_USER = "nobody"
 """The unprivileged user that jobs run as unless a test names another."""
 
 _READY_SECONDS = 30.0
+_SAVED_SECONDS = 6.0
+"""slurmctld writes a change of its state within 5 s (SAVE_MAX_WAIT in its state_save.c)."""
+
 _COMMAND_SECONDS = 30.0
 _DISABLED_CGROUPS_SINCE = (23, 11)
 
@@ -221,8 +224,14 @@ class SlurmCluster:
         """Let ``slurmctld``, or a node's slurmd, go on with SIGCONT."""
         self._named(name).signal(signal.SIGCONT)
 
-    def kill_slurmctld(self) -> None:
-        """Kill slurmctld with SIGKILL; nodes and jobs live on."""
+    def kill_slurmctld(self, *, saved: bool = True) -> None:
+        """Kill slurmctld with SIGKILL; nodes and jobs live on.
+
+        Slurm writes its state some seconds late, and forgets jobs, requeues and ids newer than
+        that when it is killed. With ``saved`` the kill waits for the next writing, 6 s at most.
+        """
+        if saved:
+            self._wait_saved()
         self._slurmctld.kill()
 
     def start_slurmctld(self) -> None:
@@ -318,6 +327,14 @@ class SlurmCluster:
                 f"{self.folder} cannot be reached by {JOB_USER}, as whom jobs run: "
                 "choose a folder below one that everybody may enter, such as /tmp"
             ) from error
+
+    def _wait_saved(self) -> None:
+        """Wait until the jobs as they are now are on disk: without changes nothing is written."""
+        state = self.folder / "state" / "job_state"
+        before = state.stat().st_mtime_ns if state.exists() else 0
+        for _ in _until(_SAVED_SECONDS):
+            if state.exists() and state.stat().st_mtime_ns > before:
+                return
 
     def _listens(self) -> bool:
         with socket.socket() as probe:
