@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from relight.testing.stories import KEY, START, Story, book
 
 from relight.engine.cases import Requeuer
 from relight.model.advice import (
@@ -21,6 +20,7 @@ from relight.model.instants import Instant, seconds
 from relight.model.jobs import JobState, NodeFact, NodeState
 from relight.model.orders import Order, OrderOutcome, Outcome, Verb
 from relight.model.stimuli import JobGone, NodeSeen, OrderDone, PersonSaid, StatusSeen, Word
+from relight.testing.stories import KEY, START, Story, book
 
 
 def running() -> Story:
@@ -410,3 +410,13 @@ def test_the_clock_of_the_story_is_the_only_clock() -> None:
     late.see(JobState.FAILED, exit_status=1).progress(final=True)
     assert late.advice().made_at - early.advice().made_at == seconds(86_400)
     assert late.advice().reason == early.advice().reason
+
+
+def test_a_lost_node_that_only_the_log_tells_of_after_slurms_requeue_is_still_blamed() -> None:
+    story = running().see(JobState.PENDING, 1)
+    story.find("node-failure", nodes=("node-02",), kind=Kind.NODE, task_gone=True)
+    story.find("node-failure", ranks=(0,), kind=Kind.NODE, task_gone=True, offset=9)
+    story.progress(final=True)
+    assert story.attempt().requeued_by is Requeuer.SCHEDULER
+    assert story.advice().exclusions == ("node-02",)
+    assert story.advice().already_requeued

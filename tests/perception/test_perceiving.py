@@ -285,7 +285,6 @@ def test_tracebacks_of_several_ranks_in_one_file_are_told_apart() -> None:
 QUIET = [
     ("Exception ignored in: <function f at 0x7f>\n" + TRACEBACK, "nobody sees it"),
     (TRACEBACK.replace("ValueError: bad batch 17", "SystemExit: 0"), "told to end"),
-    (TRACEBACK.partition("ValueError: bad")[0], "cut off before the exception"),
     ("INFO: fine\nSomeError: said in passing\n", "no traceback"),
 ]
 
@@ -337,3 +336,24 @@ def test_the_tail_is_what_a_terminal_would_have_shown() -> None:
 def test_control_characters_are_not_shown() -> None:
     (finding,) = found_in("CUDA out of memory. Tried to allocate \x07\x00\x1b]0;title\x07 1\n")
     assert finding.evidence[-1].text.isprintable()
+
+
+def test_a_traceback_that_is_cut_off_is_told_at_the_end_with_its_frame() -> None:
+    text = (
+        "2: [rank2]: Traceback (most recent call last):\n"
+        '2: [rank2]:   File "/home/a/train.py", line 9, in <module>\n'
+        "2: [rank2]:     main()\n"
+        "srun: error: node-03: task 2: Exited with exit code 1\n"
+    )
+    found = {one.rule: one for one in found_in(text)}
+    assert set(found) == {"python-exception", "slurm-task-exited"}
+    assert found["python-exception"].ranks == (2,)
+    assert "train.py" in found["python-exception"].fingerprint
+
+
+def test_slurms_own_daemons_are_no_nodes() -> None:
+    text = (
+        "slurmstepd-node-01: error: *** STEP 1.0 ON node-01 CANCELLED AT 2026-01-01T00:00:00 "
+        "DUE TO NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS ***\n"
+    )
+    assert [one.nodes for one in found_in(text)] == [()]

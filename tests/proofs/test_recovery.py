@@ -60,7 +60,7 @@ def test_a_deterministic_error_is_not_restarted_and_the_owner_sees_why(
     with served() as relight:
         job = training(slurm_cluster, "module", fault="module")
         advice = relight.wait_for_advice(job)
-        assert advice.decision is Decision.STOP
+        assert advice.decision is Decision.STOP, relight.relight("why", job) + relight.said
         assert relight.changes(job) == changes()
         assert "would fail again" in relight.relight("why", job)
 

@@ -92,16 +92,15 @@ def supervise(plan: Plan, say: Callable[[str], None]) -> RunEnd:
     with ExitStack() as opened:
         person = opened.enter_context(Person())
         cluster = opened.enter_context(LocalCluster(CLUSTER, (_node(),), now))
+        _log_to(plan.folder / "relight.log", opened)
+        store = opened.enter_context(Store.open(f"sqlite:///{plan.folder}/relight.db"))
+        opened.enter_context(Service([_parts(plan, cluster, person)], store, plan.folder, now))
         passage = Passage(
             [Stream(plan.folder / "stdout.log", 1), Stream(plan.folder / "stderr.log", 2)], say
         )
         opened.callback(passage.close)
         job_id = cluster.submit(_job(plan))
-        run = _Run(plan, cluster, job_id, passage, person)
-        _log_to(plan.folder / "relight.log", opened)
-        store = opened.enter_context(Store.open(f"sqlite:///{plan.folder}/relight.db"))
-        opened.enter_context(Service([_parts(plan, cluster, person)], store, plan.folder, now))
-        return run.follow(store)
+        return _Run(plan, cluster, job_id, passage, person).follow(store)
 
 
 class _Run:

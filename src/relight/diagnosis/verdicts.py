@@ -51,7 +51,8 @@ def _lost_nodes(
         node
         for one in in_time_order(findings)
         if one.kind is Kind.NODE and one.task_gone
-        for node in own_nodes(one, allocation)
+        for node in map(allocation.member, one.nodes)
+        if node is not None
     ]
     gone = [node for node in ending.gone_nodes if node in allocation.nodes]
     return tuple(dict.fromkeys([*gone, *named]))

@@ -9,10 +9,10 @@ import msgspec
 from relight.engine.cases import AttemptCase, Progress, Requeuer
 from relight.engine.opening import RECOVERED_IN_PLACE, note_finding
 from relight.engine.outcomes import note_order, note_person, note_status, withdraw
+from relight.engine.requeuers import requeuer_by_evidence
 from relight.engine.turns import Turn, close
 from relight.model.advice import StatusReason
 from relight.model.audit import Topic
-from relight.model.findings import Kind
 from relight.model.incidents import Phase
 from relight.model.jobs import ENDED, WAITING, Allocation, JobFact, JobState, NodeState
 from relight.model.stimuli import (
@@ -110,7 +110,7 @@ def _begin(turn: Turn, fact: JobFact, before: AttemptCase | None) -> AttemptCase
         # The scheduler started over without our having seen the end between two looks.
         turn.change(before.number, ended_seen_at=turn.now, ended_at=None)
     if before is not None and before.requeued_by is Requeuer.NOBODY:
-        turn.change(before.number, requeued_by=_requeuer(turn, before.number))
+        turn.change(before.number, requeued_by=requeuer_by_evidence(before))
     waiting = fact.state in WAITING or fact.state is JobState.COMPLETING
     return turn.put(
         AttemptCase(
@@ -120,18 +120,6 @@ def _begin(turn: Turn, fact: JobFact, before: AttemptCase | None) -> AttemptCase
             running_at=None if waiting else fact.started_at,
         )
     )
-
-
-def _requeuer(turn: Turn, number: int) -> Requeuer:
-    """Return who requeued, as far as it is known now; an order's outcome may correct it."""
-    attempt = turn.case.attempt(number)
-    if attempt is None:
-        return Requeuer.NOBODY
-    lost_node = bool(attempt.gone_nodes) or any(
-        one.kind is Kind.NODE and one.task_gone for one in attempt.findings
-    )
-    by_scheduler = lost_node or attempt.fact.state in (JobState.NODE_FAIL, JobState.PREEMPTED)
-    return Requeuer.SCHEDULER if by_scheduler else Requeuer.PERSON
 
 
 def _state_sentence(fact: JobFact) -> str:

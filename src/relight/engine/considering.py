@@ -14,6 +14,7 @@ from relight.engine.advising import give_advice, keep_advice
 from relight.engine.cases import AttemptCase, Requeuer
 from relight.engine.opening import findings_of_story, open_incident
 from relight.engine.recovering import follow_recovery
+from relight.engine.requeuers import requeuer_by_evidence
 from relight.engine.turns import Turn, close, moved
 from relight.model.audit import Topic
 from relight.model.findings import Role
@@ -75,6 +76,8 @@ def _judge_ended(turn: Turn, attempt: AttemptCase, policy: Policy, ended: Instan
         if not attempt.logs_unseen:
             why = f"they were not read to their end within {show_span(policy.drain_logs)}"
             attempt = turn.change(attempt.number, logs_unseen=why)
+    if attempt.requeued_by is Requeuer.PERSON:
+        attempt = turn.change(attempt.number, requeued_by=requeuer_by_evidence(attempt))
     verdict = diagnose(
         findings_of_story(attempt), attempt.allocation, _ending(attempt), attempt.logs_unseen
     )

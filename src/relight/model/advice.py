@@ -110,9 +110,10 @@ class Advice(Record, frozen=True, kw_only=True):
 
     ``generation`` rises on each change, and status writes name the one they saw.
     ``exclusions`` are in order of suspicion; the first ``least_exclusions`` must go for the
-    advice to make sense; ``given_back`` are those that an earlier generation left out and this
-    one does not, because the job could not start. ``while_living`` says that the attempt had not ended when it was
-    given, ``already_requeued`` that the scheduler has requeued the job itself.
+    advice to make sense; ``given_back`` are those that an earlier generation left out and
+    this one does not, because the job could not start. ``while_living`` says that the
+    attempt had not ended when it was given, ``already_requeued`` that the scheduler has
+    requeued the job itself.
     """
 
     attempt: AttemptKey

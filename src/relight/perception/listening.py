@@ -119,12 +119,40 @@ class Listener:
         return self._file
 
     def finish(self, name: str) -> FileState:
-        """Hear the unfinished last line, as if a line end had followed."""
+        """Hear the unfinished last line, as if a line end had followed, and what was cut off.
+
+        A traceback whose last line never came is told too: srun loses the last words of a
+        task that dies fast (seen on Slurm 22.05 with ``-l`` and ``--kill-on-bad-exit``).
+        """
         self._name = name
         if self._file.carry:
             self._hear(self._file.carry + b"\n", self._file.carry_offset, 0)
             self._file = msgspec.structs.replace(self._file, carry=b"")
+        for traceback in self._file.tracebacks.values():
+            if traceback.frame is not None and not traceback.is_noise:
+                self._cut_off(traceback)
+        self._file = msgspec.structs.replace(self._file, tracebacks={})
         return self._file
+
+    def _cut_off(self, traceback: Traceback) -> None:
+        captures = {"exception": "the log ends before its name is told,"}
+        mark = fingerprint(PYTHON_EXCEPTION.id, captures, traceback.blamed)
+        count = self._memory.may_tell(PYTHON_EXCEPTION.id, mark)
+        if not count:
+            return
+        last = traceback.lines[-1]
+        heading = Heading(
+            place=Place(file=self._name, offset=self._file.next_offset, line=traceback.began),
+            voice=listen(last),
+            shown=last,
+            before=traceback.lines[:-1],
+            frame=traceback.blamed,
+            now=self._now,
+            node=self._file.node,
+            rank=self._file.rank,
+        )
+        finding = concluded(self._ears, PYTHON_EXCEPTION, captures, heading, count)
+        self._memory.findings.append(finding)
 
     def _take(self, data: bytes) -> None:
         file = self._file

@@ -24,7 +24,7 @@ _PREFIX = re.compile(
     r"|\[(?P<local>default\d{1,4})\]:"
     r"|\((?P<actor>[A-Za-z_]\w{0,60}(?:\([\w ]{0,40}\))? (?:rank=\d{1,7} )?pid=\d{1,9})"
     r"(?:, ip=(?P<ip>[\w.:-]{1,60}))?\)"
-    r"|(?P<host>(?!c10d|python\d)[a-z][a-z0-9.-]{0,80}\d[a-z0-9.-]{0,80}):(?= |$)"
+    r"|(?P<host>(?!c10d|python\d|slurm)[a-z][a-z0-9.-]{0,80}\d[a-z0-9.-]{0,80}):(?= |$)"
     r"|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d (?P<syslog>[\w.-]{1,100}) kernel:"
     r"|(?:\|\s{0,3}){1,2}"
     r"|" + _TIME + r"(?: (?P<shipped>[\w.-]{1,100}) kernel:)?"

@@ -34,7 +34,7 @@ def play(stage: Stage, act: Act, folder: Path, show: Callable[[Snapshot], None])
         Service([parts], store, state, now),
     ):
         posted = stage.submit(name, act.fault, act.pace)
-        watcher = Watcher(act, posted, stage.eyes(), store, now, stage.cluster)
+        watcher = Watcher(act, posted, stage, store)
         last = watcher.look()
         for last in _looks(watcher, act, stage.look_seconds):
             show(last)
@@ -97,30 +97,47 @@ def _changes(last: Snapshot) -> Iterator[str]:
 
 
 def _failures(last: Snapshot) -> Iterator[str]:
-    fact, incident, troubled = last.fact, last.incident, last.troubled
-    if fact is None or incident is None or troubled is None:
+    if last.incident is None:
         yield "relight did not see the failure."
         return
     match last.act.fault.expected:
         case Expected.RECOVERED:
-            if incident.times.first_step is None or incident.false_recovery:
-                yield "The job did not complete a new step after its restart."
-            if fact.state is not JobState.COMPLETED:
-                yield f"The job is {fact.state}, not completed."
-            left = [node for node in last.act.fault.excluded if node in fact.nodes]
-            if left:
-                yield f"The job runs on {', '.join(left)} again."
+            yield from _not_recovered(last)
         case Expected.STOPPED:
-            advice = troubled.advice
-            if advice is None or advice.decision is not Decision.STOP:
-                yield "relight did not say that the job should stop."
-            if fact.restart_count:
-                yield "The job was restarted, although it can only fail again."
+            yield from _not_stopped(last)
         case Expected.LEFT_ALONE:
-            if fact.restart_count or troubled.orders:
-                yield "relight touched a job that was recovering in place."
-            if fact.state is not JobState.COMPLETED:
-                yield f"The job is {fact.state}, not completed."
+            yield from _not_left_alone(last)
+
+
+def _not_recovered(last: Snapshot) -> Iterator[str]:
+    incident = last.incident
+    if incident is None or incident.times.first_step is None or incident.false_recovery:
+        yield "The job did not complete a new step after its restart."
+    yield from _not_completed(last)
+    nodes = last.fact.nodes if last.fact is not None else ()
+    caught = [node for node in last.act.fault.excluded if node in nodes]
+    if caught:
+        yield f"The job ran on {', '.join(caught)} again."
+
+
+def _not_stopped(last: Snapshot) -> Iterator[str]:
+    advice = last.troubled.advice if last.troubled is not None else None
+    if advice is None or advice.decision is not Decision.STOP:
+        yield "relight did not say that the job should stop."
+    if last.fact is not None and last.fact.restart_count:
+        yield "The job was restarted, although it could only fail again."
+
+
+def _not_left_alone(last: Snapshot) -> Iterator[str]:
+    is_touched = last.troubled is not None and last.troubled.orders
+    if is_touched or (last.fact is not None and last.fact.restart_count):
+        yield "relight touched a job that was recovering in place."
+    yield from _not_completed(last)
+
+
+def _not_completed(last: Snapshot) -> Iterator[str]:
+    if last.fact is not None and last.fact.state is not JobState.COMPLETED:
+        yield f"The job is {last.fact.state}, not completed."
 
 
 def _parts(stage: Stage, mode: Mode, job_name: str, act: Act) -> ClusterParts:

@@ -93,4 +93,4 @@ class Pace(Record, frozen=True, kw_only=True):
 
 
 USUAL = Pace()
-FAST = Pace(steps=30, step_seconds=0.02, checkpoint_every=5, fault_step=13, linger=0.2)
+FAST = Pace(step_seconds=0.05, fault_step=13, linger=0.2)

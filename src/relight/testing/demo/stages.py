@@ -75,7 +75,7 @@ class LocalStage:
     """Four pretend nodes: every rank is a real process of this machine."""
 
     cluster = "demo"
-    called = "four pretend nodes of real processes on this machine"
+    called = "four pretend nodes (real processes on this machine)"
     look_seconds = 0.1
 
     def __init__(self, folder: Path) -> None:
@@ -130,7 +130,7 @@ class SlurmStage:
     """
 
     cluster = "demo"
-    called = "a real Slurm with four nodes, started for this demo alone"
+    called = "the four nodes of a real Slurm, started for this alone"
     look_seconds = 0.5
 
     def __init__(self, folder: Path, say: Callable[[str], None]) -> None:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 
-from relight.clients.schedulers import Eyes
+from relight.daemon.clock import now
 from relight.daemon.following import Entries
 from relight.engine.cases import AttemptCase, Case
 from relight.model.advice import Mode
@@ -18,7 +17,7 @@ from relight.model.records import Record
 from relight.model.seen import Seen
 from relight.store.stores import Store
 from relight.testing.demo.faults import Fault, Pace
-from relight.testing.demo.stages import Posted
+from relight.testing.demo.stages import Posted, Stage
 
 _TAIL = 8_192
 _STEP = re.compile(rb"iteration +(\d{1,9})/")
@@ -81,42 +80,34 @@ class Snapshot(Record, frozen=True, kw_only=True):
 class Watcher:
     """Looks again and again at one job of a stage. What cannot be seen stays as it was."""
 
-    def __init__(
-        self,
-        act: Act,
-        posted: Posted,
-        eyes: Eyes,
-        store: Store,
-        clock: Callable[[], Instant],
-        cluster: str,
-    ) -> None:
-        self._eyes = eyes
+    def __init__(self, act: Act, posted: Posted, stage: Stage, store: Store) -> None:
+        self._eyes = stage.eyes()
         self._store = store
-        self._clock = clock
         self._job_id = posted.job_id
         self._log = Path(posted.log)
-        self._key = JobKey(cluster=cluster, scheduler_id=posted.job_id)
+        self._key = JobKey(cluster=stage.cluster, scheduler_id=posted.job_id)
         self._entries = Entries(store, self._key)
-        began = clock()
+        began = now()
         self._last = Snapshot(act=act, began=began, at=began)
 
     def look(self) -> Snapshot:
         """Return everything as it is now."""
-        last, now = self._last, self._clock()
+        last, at = self._last, now()
         job, nodes = self._eyes.job(self._job_id), self._eyes.nodes()
         fact = job.value if isinstance(job, Seen) else last.fact
         is_running = fact is not None and fact.state is JobState.RUNNING
-        point = Point(at=now, step=last_step(self._log), is_running=is_running)
+        is_done = last.fact is not None and last.fact.state is JobState.COMPLETED
+        point = Point(at=at, step=last_step(self._log), is_running=is_running)
         entries = tuple(self._entries.new())
         self._last = Snapshot(
             act=last.act,
             began=last.began,
-            at=now,
+            at=at,
             nodes=nodes.value if isinstance(nodes, Seen) else last.nodes,
             fact=fact,
             case=self._store.case(self._key),
             entries=entries,
-            points=(*last.points, point),
+            points=last.points if is_done else (*last.points, point),
         )
         return self._last
 

@@ -215,7 +215,7 @@ def guard(most_seconds: float) -> None:
     """End this process when its parent has died or its time is up."""
     parent, end = os.getppid(), time.monotonic() + most_seconds
     while os.getppid() == parent and time.monotonic() < end:
-        time.sleep(0.2)
+        time.sleep(0.2)  # PyTorch takes longer; srun loses the last words of what is gone at once
     os._exit(1)
 
 
@@ -378,6 +378,7 @@ def report(rank: int, kind: type[BaseException], error: BaseException, _: object
     """Write a traceback with the rank before each line, as PyTorch does."""
     text = "".join(traceback.format_exception(kind, error, error.__traceback__))
     sys.stderr.write("".join(f"[rank{rank}]: {line}\n" for line in text.splitlines()))
+    time.sleep(0.2)  # PyTorch takes longer; srun loses the last words of what is gone at once
 
 
 def main(arguments: list[str]) -> None:
