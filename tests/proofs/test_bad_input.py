@@ -51,7 +51,7 @@ def test_the_keys_of_autonomous_job_recovery_mean_the_same(
             fault="ecc:node=node-02,step=12",
             comment='{"APS": {"auto_resume_mode": "requeue", "max_requeue_times": 2}}',
         )
-        slurm_cluster.wait_state(job, "COMPLETED", 60)
+        relight.wait_state(job, "COMPLETED", 60)
         assert relight.case(job).choice.max_restarts == 2
 
 
@@ -107,15 +107,15 @@ def test_a_scheduler_that_is_down_is_said_and_waited_out(
     slurm_cluster: SlurmCluster, served: ServedMaker
 ) -> None:
     with served() as relight:
-        job = training(slurm_cluster, "down", fault="ecc:node=node-02,step=60", steps=120)
-        slurm_cluster.wait_state(job, "RUNNING", 30)
+        job = training(slurm_cluster, "down", fault="ecc:node=node-02,step=400", steps=420)
+        relight.wait_state(job, "RUNNING", 30)
         relight.wait_for("a look at the job", lambda: relight.find_case(job) is not None)
         slurm_cluster.kill_slurmctld()
         relight.wait_for("the health to say so", lambda: not is_ready(relight), 40)
         assert relight.case(job).is_gone is False
         slurm_cluster.start_slurmctld()
         relight.wait_for("the health to be well", lambda: is_ready(relight), 60)
-        slurm_cluster.wait_state(job, "COMPLETED", 90)
+        relight.wait_state(job, "COMPLETED", 90)
         assert relight.changes(job)["requeue"] == 1
 
 
@@ -130,8 +130,8 @@ def test_the_tasks_of_an_array_are_jobs_of_their_own(
             options=('--comment={"relight": {}}', "--array=0-1", "--open-mode=append"),
         )
         relight.wait_for("the restart of one task", lambda: attempts(relight, f"{job}_1") == 2, 60)
-        slurm_cluster.wait_state(f"{job}_1", "COMPLETED", 60)
-        slurm_cluster.wait_state(f"{job}_0", "COMPLETED", 60)
+        relight.wait_state(f"{job}_1", "COMPLETED", 60)
+        relight.wait_state(f"{job}_0", "COMPLETED", 60)
         assert attempts(relight, f"{job}_0") == 1
 
 

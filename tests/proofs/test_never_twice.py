@@ -26,9 +26,9 @@ exec $REAL "$@"
 """
 
 
-def recovered(relight: Served, cluster: SlurmCluster, job: str) -> None:
+def recovered(relight: Served, job: str) -> None:
     """Check that the job is back off the bad node, and that nothing was done twice."""
-    cluster.wait_state(job, "COMPLETED", 90)
+    relight.wait_state(job, "COMPLETED", 90)
     nodes = relight.case(job).attempts[-1].fact.nodes
     assert "node-02" not in nodes
     accepted = relight.changes(job)
@@ -49,7 +49,7 @@ def test_killed_before(
         assert mark.exists()
         relight.kill()
         relight.start()
-        recovered(relight, slurm_cluster, job)
+        recovered(relight, job)
 
 
 @pytest.mark.parametrize("delay", [0.0, 0.4, 0.8, 1.2, 1.6])
@@ -58,11 +58,11 @@ def test_killed_so_many_seconds_after_the_crash(
 ) -> None:
     with served() as relight:
         job = training(slurm_cluster, f"killed-{delay:g}", fault="ecc:node=node-02,step=12")
-        slurm_cluster.wait_state(job, {"FAILED", "COMPLETING"}, 60)
+        relight.wait_state(job, {"FAILED", "COMPLETING"}, 60)
         time.sleep(delay)
         relight.kill()
         relight.start()
-        recovered(relight, slurm_cluster, job)
+        recovered(relight, job)
         assert "all as stored" in relight.relight("replay")
 
 
@@ -75,7 +75,7 @@ def test_killed_again_and_again_all_the_way(
             time.sleep(0.7)
             relight.kill()
             relight.start()
-        recovered(relight, slurm_cluster, job)
+        recovered(relight, job)
 
 
 def test_nobody_alive_between_requeue_and_update_is_a_plain_requeue(
@@ -87,8 +87,7 @@ def test_nobody_alive_between_requeue_and_update_is_a_plain_requeue(
         job = training(slurm_cluster, "nobody-alive", fault="ecc:node=node-02,step=12")
         relight.wait_for("the requeue", lambda: relight.changes(job)["requeue"] == 1, 60)
         relight.kill()
-        text = slurm_cluster.run("squeue", "-h", "-o", "%T %r %p", "-j", job)
-        state, reason, priority = text.split()
-        assert (state, reason) in {("PENDING", "BeginTime"), ("PENDING", "None")}
+        state, priority = slurm_cluster.run("squeue", "-h", "-o", "%T %p", "-j", job).split()
+        assert state == "PENDING"
         assert float(priority) > 0, "a job that is held would have priority 0"
         relight.start()

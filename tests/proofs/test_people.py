@@ -33,7 +33,7 @@ def test_a_cancel_between_the_last_look_and_the_requeue_stands(
             'case "$*" in *requeue*) /usr/bin/scancel "${@: -1}"; sleep 1 ;; esac\nexec $REAL "$@"',
         )
         job = training(slurm_cluster, "cancel-late", fault=LIVING, kill_on_bad_exit=False)
-        slurm_cluster.wait_state(job, "CANCELLED", 60)
+        relight.wait_state(job, "CANCELLED", 60)
         relight.wait_for(
             "the end of the advice",
             lambda: (
@@ -60,7 +60,7 @@ def test_a_success_between_the_last_look_and_the_requeue_stands(
             f"while [ ! -e {done} ]; do sleep 0.1; done",
             options=('--comment={"relight": {}}',),
         )
-        slurm_cluster.wait_state(job, "COMPLETED", 60)
+        relight.wait_state(job, "COMPLETED", 60)
         relight.wait_for(
             "the end of the advice", lambda: abandoned(relight, job, StatusReason.SUPERSEDED)
         )
@@ -78,7 +78,7 @@ def test_a_cancel_between_requeue_and_update_stands(
             ' /usr/bin/scancel "$job"; sleep 0.5 ;; esac\nexec $REAL "$@"',
         )
         job = training(slurm_cluster, "cancel-middle", fault="ecc:node=node-02,step=12")
-        slurm_cluster.wait_state(job, "CANCELLED", 60)
+        relight.wait_state(job, "CANCELLED", 60)
         relight.wait_for(
             "the end of the advice",
             lambda: (advice := relight.advice(job)) is not None and not advice.is_active,
@@ -93,7 +93,8 @@ def test_a_hold_between_requeue_and_update_stands(
     with served() as relight:
         relight.shim(
             "scontrol",
-            'if [ "$1" = requeue ]; then $REAL "$@"; code=$?; $REAL hold "${@: -1}"; exit $code; fi\n'
+            'if [ "$1" = requeue ]; then\n'
+            '  $REAL "$@"; code=$?; $REAL hold "${@: -1}"; exit $code\nfi\n'
             'exec $REAL "$@"',
         )
         job = training(slurm_cluster, "hold-middle", fault="ecc:node=node-02,step=12")
@@ -111,7 +112,7 @@ def test_a_person_who_requeues_first_is_left_alone(
 ) -> None:
     with served() as relight:
         job = training(slurm_cluster, "own-requeue", steps=400)
-        slurm_cluster.wait_state(job, "RUNNING", 30)
+        relight.wait_state(job, "RUNNING", 30)
         relight.wait_for("a look at the job", lambda: relight.find_case(job) is not None)
         slurm_cluster.run("scontrol", "requeue", job)
         advice = relight.wait_for_advice(job)
@@ -127,5 +128,5 @@ def test_approve_mode_waits_for_a_yes_and_then_acts(
         relight.wait_for_advice(job)
         assert relight.changes(job)["requeue"] == 0
         relight.relight("approve", f"main:{job}-0", "--why", "looks right")
-        slurm_cluster.wait_state(job, "COMPLETED", 60)
+        relight.wait_state(job, "COMPLETED", 60)
         assert "looks right" in relight.sentences()

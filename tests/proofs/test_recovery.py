@@ -22,7 +22,7 @@ def test_an_ecc_crash_ends_completed_on_other_nodes_resumed_from_the_checkpoint(
 ) -> None:
     with served() as relight:
         job = training(slurm_cluster, "ecc-act", fault=ECC)
-        slurm_cluster.wait_state(job, "COMPLETED", 60)
+        relight.wait_state(job, "COMPLETED", 60)
         relight.wait_for("the recovery", lambda: closed_as(relight, job) == "recovered")
         first, second = relight.case(job).attempts
         assert second.fact.nodes == ("node-01", "node-03", "node-04")
@@ -40,7 +40,7 @@ def test_in_monitor_mode_the_advice_is_recorded_and_slurm_is_not_touched(
 ) -> None:
     with served(mode="monitor") as relight:
         job = training(slurm_cluster, "ecc-monitor", fault=ECC)
-        slurm_cluster.wait_state(job, "FAILED", 60)
+        relight.wait_state(job, "FAILED", 60)
         advice = relight.wait_for_advice(job)
         assert advice.decision is Decision.RESTART_EXCLUDING_NODE
         assert advice.exclusions == ("node-02",)
@@ -76,7 +76,7 @@ def test_a_launcher_that_restarts_its_worker_in_place_is_left_alone(
             steps=120,
             train="--launcher --max-restarts 3",
         )
-        slurm_cluster.wait_state(job, "COMPLETED", 90)
+        relight.wait_state(job, "COMPLETED", 90)
         relight.wait_for("the incident", lambda: closed_as(relight, job) == "recovered-in-place")
         assert relight.changes(job) == changes()
 
@@ -91,7 +91,7 @@ def test_a_dead_task_that_srun_reports_restarts_a_job_that_slurm_keeps_running(
             fault="deadtask:node=node-02,step=12,attempts=1",
             kill_on_bad_exit=False,
         )
-        slurm_cluster.wait_state(job, "COMPLETED", 90)
+        relight.wait_state(job, "COMPLETED", 90)
         first = relight.case(job).attempts[0]
         assert first.advice is not None
         assert first.advice.while_living
@@ -121,7 +121,7 @@ def test_a_living_job_that_completes_no_step_for_the_settle_time_is_restarted(
                 "--open-mode=append",
             ),
         )
-        slurm_cluster.wait_state(job, "COMPLETED", 60)
+        relight.wait_state(job, "COMPLETED", 60)
         assert relight.changes(job) == changes(requeue=1, update=1)
 
 
@@ -130,10 +130,10 @@ def test_a_node_that_slurm_declares_down_is_excluded_within_slurms_own_wait(
 ) -> None:
     with served() as relight:
         job = training(slurm_cluster, "node-fail", steps=150)
-        slurm_cluster.wait_state(job, "RUNNING", 30)
+        relight.wait_state(job, "RUNNING", 30)
         relight.wait_for("a first checkpoint", lambda: has_checkpoint(relight, job))
         slurm_cluster.node_down("node-02", "tests pull the plug")
-        slurm_cluster.wait_state(job, "COMPLETED", 90)
+        relight.wait_state(job, "COMPLETED", 90)
         first, second = relight.case(job).attempts
         assert first.advice is not None
         assert first.advice.already_requeued
@@ -168,7 +168,7 @@ def test_an_exclusion_that_cannot_be_spared_is_not_made(
         job = training(
             slurm_cluster, "no-spare", fault="ecc:node=node-02,step=12,attempts=1", nodes=4
         )
-        slurm_cluster.wait_state(job, "COMPLETED", 60)
+        relight.wait_state(job, "COMPLETED", 60)
         advice = relight.advice(job)
         assert advice is not None
         assert advice.decision is Decision.RESTART
@@ -183,7 +183,7 @@ def test_a_users_own_exclusions_and_a_sites_own_note_stay(
             slurm_cluster, "own-exclude", fault=ECC, nodes=2, options=("--exclude=node-01",)
         )
         slurm_cluster.run("scontrol", "update", f"JobId={job}", "AdminComment=ticket 4711; gold")
-        slurm_cluster.wait_state(job, "COMPLETED", 60)
+        relight.wait_state(job, "COMPLETED", 60)
         fact = relight.case(job).attempts[1].fact
         assert set(fact.excluded_nodes) == {"node-01", "node-02"}
         assert fact.note.startswith("ticket 4711; gold [relight ")

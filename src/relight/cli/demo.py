@@ -23,7 +23,15 @@ class FaultOption(StrEnum):
     DEADTASK = "deadtask"
 
 
-@app.command()
+_HELP = """\
+Show a failure and a recovery on this machine, in less than half a minute.
+
+A small real training runs on four pretend nodes and fails. You see it twice: first relight only \
+says what it would do, then it does it. Nothing outside a temporary folder is touched. Exits with \
+1 when relight did not do what it must."""
+
+
+@app.command(help=_HELP)
 def demo(
     *,
     fault: Annotated[
@@ -44,12 +52,7 @@ def demo(
     ] = False,
     fast: Annotated[bool, typer.Option("--fast", help="Leave no time to read along.")] = False,
 ) -> None:
-    """Show a failure and a recovery on this machine.
-
-    A small real training runs on four pretend nodes and fails. You see it twice: first relight
-    only says what it would do, then it does it. Nothing outside a temporary folder is touched.
-    Exits with 1 when relight did not do what it must.
-    """
+    """Show a failure and a recovery on this machine."""
     from rich.console import Console  # noqa: PLC0415 - only the demo pays for it
 
     from relight.testing.demo.demos import Choices, play_demo  # noqa: PLC0415 - likewise

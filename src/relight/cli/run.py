@@ -25,7 +25,25 @@ NOT_EXECUTABLE = 126
 app = typer.Typer(name="run")
 
 
-@app.command(context_settings={"allow_interspersed_args": False})
+_HELP = """\
+Run one command on this machine and bring it back to life when it fails.
+
+The command's output is passed on as it is; what relight says goes to standard error, in lines \
+that begin with "relight: ".
+
+It acts, since you asked for that by calling it: the command is started again within its limits, \
+but never after an error that would only come again. With --monitor it only says so. \
+RELIGHT_RESTART_COUNT tells the command which attempt it is, from 0: go on from your newest \
+checkpoint.
+
+Ctrl-C and SIGTERM go to the command and end the run; a second one kills it. The exit code is \
+the command's last one; 126 and 127 say that it cannot be run.
+
+The files of a run that went wrong are kept below $XDG_STATE_HOME/relight/runs; those of one that \
+went well only where --logs says so."""
+
+
+@app.command(help=_HELP, context_settings={"allow_interspersed_args": False})
 def run(  # noqa: PLR0913 - the options of the command line
     command: Annotated[
         list[str], typer.Argument(metavar="COMMAND", help="The program and its arguments.")
@@ -47,19 +65,7 @@ def run(  # noqa: PLR0913 - the options of the command line
         typer.Option(help="Keep the files of this run in a new folder below this one."),
     ] = None,
 ) -> None:
-    """Run one command on this machine and bring it back to life when it fails.
-
-    The command's output is passed on as it is. What relight says goes to standard error, in
-    lines that begin with "relight: ". It restarts the command by itself, since you asked for
-    it by calling this, but never after an error that would only come again; --monitor only
-    says so. The exit code is the command's last one. Ctrl-C and SIGTERM go to the command and
-    end the run; a second one kills it. RELIGHT_RESTART_COUNT tells the command which attempt
-    it is, from 0: resume from your newest checkpoint.
-
-    The files of a run that went wrong are kept in the state folder
-    ($XDG_STATE_HOME/relight/runs); those of one that went well are not, unless --logs names
-    a place.
-    """
+    """Run one command on this machine and bring it back to life when it fails."""
     _check_command(command[0])
     from relight.daemon.clock import now  # noqa: PLC0415 - only a run that starts pays for it
     from relight.daemon.local_runs import Plan, supervise  # noqa: PLC0415 - likewise

@@ -128,6 +128,15 @@ class Controller:
         if not isinstance(step, Act):
             self._tell_next(advice, step)
             return True
+        if self._outbox.is_forgotten(step.order, self._clock()):
+            self._tell(
+                advice,
+                Disposition.ABANDONED,
+                StatusReason.AMBIGUOUS,
+                "The scheduler did the requeue and has forgotten it, as one does that "
+                "lost its state in a crash: look at the job, and requeue it by hand.",
+            )
+            return False
         if not self._outbox.may_order(step.order, self._clock()):
             waiting = "Ordered already; waiting to see it at the scheduler."
             self._tell(advice, Disposition.PENDING, StatusReason.WAITING, waiting)

@@ -20,6 +20,7 @@ from relight.model.orders import Order, OrderOutcome, Outcome, Verb
 from relight.model.records import Record
 
 REPEAT_AFTER = seconds(5)
+FORGOTTEN_AFTER = seconds(30)
 KEEP = 5_000
 """Lines kept when the file is rewritten; a job is forgotten by Slurm long before."""
 
@@ -100,6 +101,21 @@ class Outbox:
         if line.outcome is not None and line.outcome.outcome is not Outcome.UNCLEAR:
             return False
         return now - line.at >= REPEAT_AFTER
+
+    def is_forgotten(self, order: Order, now: Instant) -> bool:
+        """Tell whether the scheduler did a requeue long ago and has undone it since.
+
+        slurmctld saves its state some seconds late: one that dies just after a change comes
+        back without it (seen on 22.05).
+        """
+        line = self._lines.get(order.key)
+        outcome = line.outcome if line is not None else None
+        return (
+            order.verb is Verb.REQUEUE
+            and outcome is not None
+            and outcome.outcome is Outcome.DONE
+            and now - outcome.answered_at >= FORGOTTEN_AFTER
+        )
 
     def _append(self, line: Line) -> None:
         self._lines[line.order.key] = line

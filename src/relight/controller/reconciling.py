@@ -27,8 +27,8 @@ from relight.model.records import Record
 NO_FIT = frozenset({"BadConstraints", "PartitionNodeLimit"})
 """Reasons of a waiting job by which Slurm says that it can never start as it is constrained."""
 
-_START_SLACK = seconds(15)
-"""Slurm starts a postponed job 7 to 12 s late (measured); less than this is no difference."""
+_START_SLACK = seconds(2)
+"""A wait that is over in less than this is not worth a postponement."""
 
 _OWN_RESTARTS = frozenset({Decision.RESTART, Decision.RESTART_EXCLUDING_NODE, Decision.HOLD})
 _PEOPLE = frozenset({Holder.USER, Holder.ADMIN, Holder.UNKNOWN})

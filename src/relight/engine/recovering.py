@@ -33,7 +33,7 @@ def follow_recovery(turn: Turn, number: int) -> None:
 def _judge_steps(turn: Turn, failed: AttemptCase, later: AttemptCase, incident: Incident) -> None:
     step = later.progress.best_step
     if step is None:
-        if later.ended_seen_at is not None:
+        if later.ended_seen_at is not None and later.logs_read:
             close(
                 turn,
                 failed.number,

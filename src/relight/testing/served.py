@@ -187,6 +187,12 @@ class Served:
             f"{self.cluster.log()[self._log_start :][-3000:]}"
         )
 
+    def wait_state(self, job: str, states: str | set[str], seconds: float = 30) -> None:
+        """Wait until Slurm says that a job is in one of ``states``."""
+        wanted = {states} if isinstance(states, str) else states
+        what = f"job {job} being {' or '.join(sorted(wanted))}"
+        self.wait_for(what, lambda: self.cluster.state(job) in wanted, seconds)
+
     def advice(self, job: str, attempt: int = 0) -> Advice | None:
         """Return the newest generation of the advice on an attempt, None when there is none."""
         client = BackendClient(self.url)

@@ -95,7 +95,7 @@ class Watcher:
         last, at = self._last, now()
         job, nodes = self._eyes.job(self._job_id), self._eyes.nodes()
         fact = job.value if isinstance(job, Seen) else last.fact
-        is_running = fact is not None and fact.state is JobState.RUNNING
+        is_running = fact is not None and fact.state in (JobState.RUNNING, JobState.COMPLETED)
         is_done = last.fact is not None and last.fact.state is JobState.COMPLETED
         point = Point(at=at, step=last_step(self._log), is_running=is_running)
         entries = tuple(self._entries.new())
