@@ -68,6 +68,7 @@ def stimuli(at: st.SearchStrategy[Instant]) -> st.SearchStrategy[Stimulus]:
         remedy=st.sampled_from(Remedy),
         kind=st.sampled_from(Kind),
         ranks=st.lists(st.integers(0, 5), max_size=2).map(tuple),
+        tasks=st.lists(st.integers(0, 5), max_size=2).map(tuple),
         nodes=st.lists(HOSTS, max_size=2).map(tuple),
         seen_at=at,
         offset=st.integers(0, 3),

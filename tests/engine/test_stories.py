@@ -30,7 +30,7 @@ def running() -> Story:
 def crashed(successors: tuple[str, ...] = ()) -> Story:
     story = running()
     story.progress(best_step=30, best_checkpoint=20, first_step=1)
-    story.find("ecc", ranks=(1,))
+    story.find("ecc", ranks=(1,), tasks=(1,))
     return story.see(JobState.FAILED, exit_status=1, successors=successors).progress(final=True)
 
 
@@ -45,8 +45,10 @@ def test_an_ecc_crash_is_restarted_without_the_node_of_its_rank() -> None:
 
 
 def test_a_watchdog_timeout_after_an_ecc_error_blames_the_rank_with_the_ecc_error() -> None:
-    story = running().find("ecc", ranks=(1,)).wait(1)
-    story.find("watchdog", role=Role.SYMPTOM, domain=Domain.UNKNOWN, ranks=(2,), offset=90)
+    story = running().find("ecc", ranks=(1,), tasks=(1,)).wait(1)
+    story.find(
+        "watchdog", role=Role.SYMPTOM, domain=Domain.UNKNOWN, ranks=(2,), tasks=(2,), offset=90
+    )
     story.see(JobState.FAILED, exit_status=1).progress(final=True)
     incident = story.attempt().incident
     assert incident is not None
@@ -56,7 +58,11 @@ def test_a_watchdog_timeout_after_an_ecc_error_blames_the_rank_with_the_ecc_erro
 
 
 def test_monitor_mode_gives_advice_without_a_permit() -> None:
-    story = Story(policy_book=book(Mode.MONITOR)).see(JobState.RUNNING).find("ecc", ranks=(1,))
+    story = (
+        Story(policy_book=book(Mode.MONITOR))
+        .see(JobState.RUNNING)
+        .find("ecc", ranks=(1,), tasks=(1,))
+    )
     story.see(JobState.FAILED, exit_status=1).progress(final=True)
     assert story.advice().decision is Decision.RESTART_EXCLUDING_NODE
     assert story.advice().permit is None
@@ -89,7 +95,7 @@ def test_a_deterministic_error_is_stopped_and_the_owner_sees_why() -> None:
 
 @pytest.mark.parametrize("state", [JobState.CANCELLED, JobState.TIMEOUT, JobState.PREEMPTED])
 def test_an_end_that_is_no_failure_is_left_alone_whatever_the_log_says(state: JobState) -> None:
-    story = running().find("ecc", ranks=(1,)).see(state)
+    story = running().find("ecc", ranks=(1,), tasks=(1,)).see(state)
     assert story.advice().decision is Decision.NONE
 
 
@@ -99,7 +105,7 @@ def test_a_completed_job_needs_no_advice() -> None:
 
 
 def test_a_living_attempt_is_not_restarted_for_a_line_while_steps_go_on() -> None:
-    story = running().progress(best_step=10).find("ecc", ranks=(1,)).wait(20)
+    story = running().progress(best_step=10).find("ecc", ranks=(1,), tasks=(1,)).wait(20)
     for number in (11, 12, 13):
         story.progress(best_step=number).wait(5)
     story.wait(300)
@@ -112,20 +118,20 @@ def test_a_living_attempt_is_not_restarted_for_a_line_while_steps_go_on() -> Non
 
 
 def test_steps_that_were_on_their_way_do_not_count_as_going_on() -> None:
-    story = running().progress(best_step=10).find("ecc", ranks=(1,))
+    story = running().progress(best_step=10).find("ecc", ranks=(1,), tasks=(1,))
     story.progress(best_step=11).wait(1).progress(best_step=12).wait(61)
     assert story.advice().while_living
 
 
 def test_every_step_after_the_line_starts_the_settle_time_anew() -> None:
-    story = running().progress(best_step=10).find("ecc", ranks=(1,)).wait(50)
+    story = running().progress(best_step=10).find("ecc", ranks=(1,), tasks=(1,)).wait(50)
     story.progress(best_step=11).wait(50).progress(best_step=12).wait(50)
     assert story.attempt().advice is None
     assert story.wait(11).advice().while_living
 
 
 def test_a_living_attempt_without_a_step_for_the_settle_time_is_restarted() -> None:
-    story = running().progress(best_step=10).find("ecc", ranks=(1,)).wait(59)
+    story = running().progress(best_step=10).find("ecc", ranks=(1,), tasks=(1,)).wait(59)
     assert story.attempt().advice is None
     story.wait(2)
     assert story.advice().while_living
@@ -133,7 +139,9 @@ def test_a_living_attempt_without_a_step_for_the_settle_time_is_restarted() -> N
 
 
 def test_a_slow_reporter_is_given_three_of_its_own_intervals_to_settle() -> None:
-    story = running().progress(best_step=10, report_seconds=120.0).find("ecc", ranks=(1,))
+    story = (
+        running().progress(best_step=10, report_seconds=120.0).find("ecc", ranks=(1,), tasks=(1,))
+    )
     assert story.wait(300).attempt().advice is None
     assert story.wait(70).advice().while_living
 
@@ -156,7 +164,7 @@ def test_a_task_that_srun_reports_dead_restarts_a_living_attempt_after_a_short_g
 
 
 def test_a_findings_survived_in_place_does_not_explain_a_later_failure() -> None:
-    story = running().progress(best_step=1).find("ecc", ranks=(1,))
+    story = running().progress(best_step=1).find("ecc", ranks=(1,), tasks=(1,))
     for number in (2, 3, 4):
         story.progress(best_step=number).wait(1)
     story.wait(1000)
@@ -190,14 +198,14 @@ def test_a_successor_forbids_the_restart_and_is_named() -> None:
 
 
 def test_exclusion_that_would_strand_the_job_is_not_asked_for() -> None:
-    story = Story(fit_now=2, fit_ever=2).see(JobState.RUNNING).find("ecc", ranks=(1,))
+    story = Story(fit_now=2, fit_ever=2).see(JobState.RUNNING).find("ecc", ranks=(1,), tasks=(1,))
     story.see(JobState.FAILED, exit_status=1).progress(final=True)
     assert story.advice().decision is Decision.RESTART
     assert "cannot be left out" in story.advice().reason.sentence
 
 
 def test_unknown_capacity_excludes_nobody() -> None:
-    story = Story(fit_now=None).see(JobState.RUNNING).find("ecc", ranks=(1,))
+    story = Story(fit_now=None).see(JobState.RUNNING).find("ecc", ranks=(1,), tasks=(1,))
     story.see(JobState.FAILED, exit_status=1).progress(final=True).wait(4)
     assert story.advice().decision is Decision.RESTART
     assert "could not be seen" in story.advice().reason.sentence
@@ -280,9 +288,13 @@ def test_shared_trouble_that_returns_is_held_and_blames_no_node() -> None:
 
 
 def test_the_budget_is_bounded_and_the_refusal_says_how_to_raise_it() -> None:
-    story = Story(policy_book=book(max_restarts=1)).see(JobState.RUNNING).find("ecc", ranks=(1,))
+    story = (
+        Story(policy_book=book(max_restarts=1))
+        .see(JobState.RUNNING)
+        .find("ecc", ranks=(1,), tasks=(1,))
+    )
     story.see(JobState.FAILED, exit_status=1).progress(final=True)
-    requeued(story).find("other", attempt=1, ranks=(0,), offset=50)
+    requeued(story).find("other", attempt=1, ranks=(0,), tasks=(0,), offset=50)
     story.see(JobState.FAILED, 1, exit_status=1).progress(1, final=True)
     assert story.advice(1).decision is Decision.STOP
     assert "1 of 1 restarts" in story.advice(1).reason.sentence
@@ -290,15 +302,25 @@ def test_the_budget_is_bounded_and_the_refusal_says_how_to_raise_it() -> None:
 
 
 def test_progress_earns_the_budget_back() -> None:
-    story = Story(policy_book=book(max_restarts=1)).see(JobState.RUNNING).find("ecc", ranks=(1,))
+    story = (
+        Story(policy_book=book(max_restarts=1))
+        .see(JobState.RUNNING)
+        .find("ecc", ranks=(1,), tasks=(1,))
+    )
     story.progress(best_step=5).see(JobState.FAILED, exit_status=1).progress(final=True)
-    requeued(story).progress(1, best_step=50).find("other", attempt=1, ranks=(0,), offset=50)
+    requeued(story).progress(1, best_step=50).find(
+        "other", attempt=1, ranks=(0,), tasks=(0,), offset=50
+    )
     story.see(JobState.FAILED, 1, exit_status=1).progress(1, final=True)
     assert story.advice(1).decision is Decision.RESTART_EXCLUDING_NODE
 
 
 def test_approve_mode_waits_for_a_yes_and_then_grants_a_permit() -> None:
-    story = Story(policy_book=book(Mode.APPROVE)).see(JobState.RUNNING).find("ecc", ranks=(1,))
+    story = (
+        Story(policy_book=book(Mode.APPROVE))
+        .see(JobState.RUNNING)
+        .find("ecc", ranks=(1,), tasks=(1,))
+    )
     story.see(JobState.FAILED, exit_status=1).progress(final=True)
     advice = story.advice()
     assert (advice.approval, advice.permit) == (Approval.WAITING, None)
@@ -313,7 +335,11 @@ def test_approve_mode_waits_for_a_yes_and_then_grants_a_permit() -> None:
 
 
 def test_a_rejected_advice_is_abandoned() -> None:
-    story = Story(policy_book=book(Mode.APPROVE)).see(JobState.RUNNING).find("ecc", ranks=(1,))
+    story = (
+        Story(policy_book=book(Mode.APPROVE))
+        .see(JobState.RUNNING)
+        .find("ecc", ranks=(1,), tasks=(1,))
+    )
     story.see(JobState.FAILED, exit_status=1).progress(final=True)
     no = PersonSaid(
         job=KEY, seen_at=story.now, attempt=0, generation=1, word=Word.REJECT, who="olivia"
@@ -324,7 +350,9 @@ def test_a_rejected_advice_is_abandoned() -> None:
 
 def test_what_may_leaves_out_is_advised_but_not_permitted() -> None:
     story = Story(policy_book=book(may=(Action.REQUEUE,))).see(JobState.RUNNING)
-    story.find("ecc", ranks=(1,)).see(JobState.FAILED, exit_status=1).progress(final=True)
+    story.find("ecc", ranks=(1,), tasks=(1,)).see(JobState.FAILED, exit_status=1).progress(
+        final=True
+    )
     assert story.advice().decision is Decision.RESTART_EXCLUDING_NODE
     assert story.advice().permit is None
     assert "may only: requeue" in story.advice().reason.sentence
@@ -364,7 +392,7 @@ def test_a_status_for_an_older_generation_changes_nothing() -> None:
 def test_a_comment_in_error_is_listed_and_nothing_is_done() -> None:
     story = Story()
     story.see(JobState.RUNNING, comment='{"relight": {"max_restarts": "many"}}')
-    story.find("ecc", ranks=(1,)).see(
+    story.find("ecc", ranks=(1,), tasks=(1,)).see(
         JobState.FAILED, comment='{"relight": {"max_restarts": "many"}}', exit_status=1
     )
     story.progress(final=True).wait(100)
@@ -381,20 +409,20 @@ def test_a_forged_line_that_names_a_foreign_node_blames_nobody() -> None:
 def test_an_error_that_most_nodes_show_is_no_single_nodes_fault() -> None:
     story = running()
     for rank in range(3):
-        story.find("ecc", ranks=(rank,), offset=rank)
+        story.find("ecc", ranks=(rank,), tasks=(rank,), offset=rank)
     story.see(JobState.FAILED, exit_status=1).progress(final=True)
     assert story.advice().decision is Decision.RESTART
 
 
 def test_a_cancel_that_overtakes_a_living_advice_wins() -> None:
-    story = running().find("ecc", ranks=(1,)).wait(61)
+    story = running().find("ecc", ranks=(1,), tasks=(1,)).wait(61)
     assert story.advice().while_living
     story.see(JobState.CANCELLED)
     assert story.advice().decision is Decision.NONE
 
 
 def test_endings_in_the_log_of_a_failed_attempt_are_set_aside() -> None:
-    story = running().find("ecc", ranks=(1,))
+    story = running().find("ecc", ranks=(1,), tasks=(1,))
     story.find("cancelled", kind=Kind.ENDING, role=Role.SYMPTOM, remedy=Remedy.END, offset=70)
     story.see(JobState.FAILED, exit_status=1).progress(final=True)
     incident = story.attempt().incident
@@ -406,7 +434,9 @@ def test_endings_in_the_log_of_a_failed_attempt_are_set_aside() -> None:
 def test_the_clock_of_the_story_is_the_only_clock() -> None:
     early, late = crashed(), Story(now=Instant(START + seconds(86_400)))
     late.see(JobState.PENDING).see(JobState.RUNNING)
-    late.progress(best_step=30, best_checkpoint=20, first_step=1).find("ecc", ranks=(1,))
+    late.progress(best_step=30, best_checkpoint=20, first_step=1).find(
+        "ecc", ranks=(1,), tasks=(1,)
+    )
     late.see(JobState.FAILED, exit_status=1).progress(final=True)
     assert late.advice().made_at - early.advice().made_at == seconds(86_400)
     assert late.advice().reason == early.advice().reason
@@ -415,8 +445,36 @@ def test_the_clock_of_the_story_is_the_only_clock() -> None:
 def test_a_lost_node_that_only_the_log_tells_of_after_slurms_requeue_is_still_blamed() -> None:
     story = running().see(JobState.PENDING, 1)
     story.find("node-failure", nodes=("node-02",), kind=Kind.NODE, task_gone=True)
-    story.find("node-failure", ranks=(0,), kind=Kind.NODE, task_gone=True, offset=9)
+    story.find("node-failure", ranks=(0,), tasks=(0,), kind=Kind.NODE, task_gone=True, offset=9)
     story.progress(final=True)
     assert story.attempt().requeued_by is Requeuer.SCHEDULER
     assert story.advice().exclusions == ("node-02",)
     assert story.advice().already_requeued
+
+
+def test_with_a_launcher_of_eight_ranks_a_node_a_rank_alone_names_no_node() -> None:
+    story = Story().see(JobState.RUNNING, gpus_per_node=8)
+    story.find("ecc", ranks=(1,)).see(JobState.FAILED, exit_status=1, gpus_per_node=8)
+    assert story.progress(final=True).advice().exclusions == ()
+
+
+def test_the_label_of_the_launchers_task_names_the_node_of_a_rank() -> None:
+    story = Story().see(JobState.RUNNING, gpus_per_node=8)
+    story.find("ecc", ranks=(11,), tasks=(1,))
+    story.see(JobState.FAILED, exit_status=1, gpus_per_node=8).progress(final=True)
+    assert story.advice().exclusions == ("node-02",)
+
+
+def test_torchelastics_report_puts_a_rank_on_its_host() -> None:
+    story = Story().see(JobState.RUNNING, gpus_per_node=8).find("ecc", ranks=(11,))
+    story.find("child-failed", role=Role.SYMPTOM, nodes=("node-03.cluster",), offset=40)
+    story.find("child-failed", role=Role.SYMPTOM, ranks=(11,), offset=41)
+    story.see(JobState.FAILED, exit_status=1, gpus_per_node=8).progress(final=True)
+    assert story.advice().exclusions == ("node-03",)
+
+
+def test_what_srun_prints_of_its_tasks_beats_arithmetic() -> None:
+    story = running().find("ecc", ranks=(1,), tasks=(1,))
+    story.find("slurm-task-exited", role=Role.SYMPTOM, nodes=("node-01",), ranks=(1,), offset=40)
+    story.see(JobState.FAILED, exit_status=1).progress(final=True)
+    assert story.advice().exclusions == ("node-01",)

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from relight.diagnosis.placing import is_about_another, own_nodes
+from relight.diagnosis.placing import Places
 from relight.model.findings import Domain, Finding, Kind, Role
-from relight.model.jobs import Allocation
 from relight.model.records import Record
 from relight.model.verdicts import SetAside
 
@@ -27,18 +26,18 @@ class Unwound(Record, frozen=True, kw_only=True):
     set_aside: tuple[SetAside, ...] = ()
 
 
-def unwind(findings: Sequence[Finding], allocation: Allocation) -> Unwound:
+def unwind(findings: Sequence[Finding], places: Places) -> Unwound:
     """Return the root of a cascade.
 
     Roots go before findings that need company (``either``), those before symptoms, and
     within one role the earliest wins. A hardware root on a node of this job goes before an
     earlier user error, because trust in it is higher (taxonomy 1.13): both are then told.
     """
-    foreign = [one for one in findings if is_about_another(one, allocation)]
-    own = [one for one in findings if not is_about_another(one, allocation)]
+    foreign = [one for one in findings if places.is_foreign(one)]
+    own = [one for one in findings if not places.is_foreign(one)]
     tellers = [one for one in own if one.kind is not Kind.ENDING]
     candidates = in_time_order(_strongest(tellers))
-    root = _trusted(candidates, allocation)
+    root = _trusted(candidates, places)
     aside = [_named_another(one) for one in foreign]
     if root is None:
         return Unwound(set_aside=tuple(aside))
@@ -71,13 +70,13 @@ def _strongest(findings: Sequence[Finding]) -> list[Finding]:
     return []
 
 
-def _trusted(candidates: Sequence[Finding], allocation: Allocation) -> Finding | None:
+def _trusted(candidates: Sequence[Finding], places: Places) -> Finding | None:
     if not candidates:
         return None
     first = candidates[0]
     if first.domain in _PEOPLE:
         for one in candidates[1:]:
-            if one.domain in _MACHINE and own_nodes(one, allocation):
+            if one.domain in _MACHINE and places.of(one):
                 return one
     return first
 

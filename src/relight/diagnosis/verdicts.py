@@ -10,7 +10,7 @@ from relight.diagnosis.endings import (
     verdict_of_plain_ending,
     verdict_without_findings,
 )
-from relight.diagnosis.placing import nodes_of_ranks, own_nodes
+from relight.diagnosis.placing import Places
 from relight.model.findings import Domain, Finding, Kind, Remedy, Role
 from relight.model.jobs import Allocation, JobState
 from relight.model.verdicts import Alternative, Suspect, Term, Verdict
@@ -35,7 +35,8 @@ def diagnose(
     plain = verdict_of_plain_ending(ending)
     if plain is not None:
         return plain
-    unwound = unwind(findings, allocation)
+    places = Places(findings, allocation)
+    unwound = unwind(findings, places)
     lost = _lost_nodes(findings, allocation, ending)
     if lost or ending.state is JobState.NODE_FAIL:
         return _node_lost(lost, unwound)
@@ -86,9 +87,10 @@ def _node_lost(lost: tuple[str, ...], unwound: Unwound) -> Verdict:
 def _from_root(
     root: Finding, unwound: Unwound, findings: Sequence[Finding], allocation: Allocation
 ) -> Verdict:
+    places = Places(findings, allocation)
     same = [one for one in findings if one.rule == root.rule and one.role is root.role]
-    located = dict.fromkeys(node for one in same for node in own_nodes(one, allocation))
-    nodes = tuple(located) or _nodes_of_first_death(root, findings, allocation)
+    located = dict.fromkeys(node for one in same for node in places.of(one))
+    nodes = tuple(located) or _nodes_of_first_death(root, findings, places)
     ranks = tuple(sorted({rank for one in same for rank in one.ranks}))
     blamed = root.remedy in _BLAMES_A_NODE
     shared = blamed and _is_everywhere(nodes, allocation)
@@ -114,17 +116,17 @@ def _from_root(
 
 
 def _nodes_of_first_death(
-    root: Finding, findings: Sequence[Finding], allocation: Allocation
+    root: Finding, findings: Sequence[Finding], places: Places
 ) -> tuple[str, ...]:
     """Return the node of the first task that the scheduler reported dead.
 
-    Used only where the root line itself names neither host nor rank, and only for blame of
-    hardware: whoever died first is closest to the fault (taxonomy 1.13, third rank).
+    Used only where the root line itself cannot be placed, and only for blame of hardware:
+    whoever died first is closest to the fault (taxonomy 1.13, third rank).
     """
-    if root.domain is not Domain.HARDWARE or root.ranks or root.nodes:
+    if root.domain is not Domain.HARDWARE or root.nodes:
         return ()
     for one in in_time_order([one for one in findings if one.task_gone]):
-        nodes = own_nodes(one, allocation) or nodes_of_ranks(one.ranks, allocation)
+        nodes = places.of(one)
         if len(nodes) == 1:
             return nodes
     return ()

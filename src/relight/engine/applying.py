@@ -142,7 +142,11 @@ def _state_sentence(fact: JobFact) -> str:
 def _update(turn: Turn, attempt: AttemptCase, fact: JobFact) -> None:
     changes: dict[str, object] = {"fact": fact}
     if fact.nodes and fact.state not in WAITING:
-        changes["allocation"] = Allocation(nodes=fact.nodes, tasks_per_node=_per_node(fact))
+        changes["allocation"] = Allocation(
+            nodes=fact.nodes,
+            tasks_per_node=_per_node(fact),
+            ranks_are_tasks=_ranks_are_tasks(fact),
+        )
     has_run = fact.state is JobState.RUNNING or (fact.state in ENDED and bool(fact.nodes))
     if has_run and attempt.running_at is None:
         changes["running_at"] = fact.started_at or turn.now
@@ -165,6 +169,14 @@ def _per_node(fact: JobFact) -> int:
     if fact.tasks and fact.nodes and fact.tasks % len(fact.nodes) == 0:
         return fact.tasks // len(fact.nodes)
     return 0
+
+
+def _ranks_are_tasks(fact: JobFact) -> bool:
+    """Tell whether each rank is a task: with one task a node, a launcher may hold several."""
+    per_node = _per_node(fact)
+    if fact.gpus_per_node:
+        return per_node == fact.gpus_per_node
+    return per_node > 1
 
 
 def _job_gone(turn: Turn) -> None:

@@ -93,7 +93,9 @@ class Finding(Record, frozen=True, kw_only=True):
 
     ``id`` is derived from attempt, detector, rule and place, so the same line read twice
     makes the same finding. ``at`` is the time that the source itself printed, ``seen_at``
-    when relight read it. ``nodes`` and ``ranks`` are as printed, unverified. ``fingerprint``
+    when relight read it. ``nodes``, ``ranks`` (global, as the
+    framework counts) and ``tasks`` (as the launcher labels its output) are as printed,
+    unverified. ``fingerprint``
     is what 'the same failure again' means: rule, captures without host, pid, address and
     number, and the innermost user frame or device.
     """
@@ -114,6 +116,7 @@ class Finding(Record, frozen=True, kw_only=True):
     place: Place | None = None
     nodes: tuple[str, ...] = ()
     ranks: tuple[int, ...] = ()
+    tasks: tuple[int, ...] = ()
     devices: tuple[str, ...] = ()
     evidence: tuple[Evidence, ...] = ()
     count: int = 1

@@ -190,25 +190,26 @@ class NodeFact(Record, frozen=True, kw_only=True):
 
 
 class Allocation(Record, frozen=True, kw_only=True):
-    """The nodes of one attempt in order, and how ranks lie on them.
+    """The nodes of one attempt in order, and how tasks lie on them.
 
-    ``tasks_per_node`` 0 means that it is not known; then a rank names no node.
+    ``tasks_per_node`` 0 means that it is not known; then a task names no node.
+    ``ranks_are_tasks`` says that each rank is a task of its own, so that a rank names a node
+    too: with one launcher a node (torchrun) it does not.
     """
 
     nodes: tuple[str, ...] = ()
     tasks_per_node: int = 0
-    ranks_per_task: int = 1
+    ranks_are_tasks: bool = False
 
-    def node_of_rank(self, rank: int) -> str | None:
-        """Return the node of a global rank under Slurm's block distribution, its default.
+    def node_of_task(self, task: int) -> str | None:
+        """Return the node of a task under Slurm's block distribution, its default.
 
         Source: srun's manual page, ``--distribution``: block places consecutive tasks on
         one node before the next.
         """
-        per_node = self.tasks_per_node * self.ranks_per_task
-        if per_node <= 0 or not 0 <= rank < per_node * len(self.nodes):
+        if self.tasks_per_node <= 0 or not 0 <= task < self.tasks_per_node * len(self.nodes):
             return None
-        return self.nodes[rank // per_node]
+        return self.nodes[task // self.tasks_per_node]
 
     def member(self, host: str) -> str | None:
         """Return the allocation's own name for ``host``, None when it is not one of its nodes."""

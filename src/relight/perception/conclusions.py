@@ -73,6 +73,7 @@ def concluded(
         place=place,
         nodes=nodes,
         ranks=ranks,
+        tasks=_tasks(heading),
         devices=(device,) if device else (),
         evidence=_evidence(heading),
         count=count,
@@ -142,6 +143,11 @@ def _ranks(captures: Mapping[str, str], heading: Heading) -> tuple[int, ...]:
         return (heading.voice.rank,)
     rank = heading.rank if heading.rank is not None else heading.voice.task
     return () if rank is None else (rank,)
+
+
+def _tasks(heading: Heading) -> tuple[int, ...]:
+    task = heading.voice.task if heading.voice.task is not None else heading.rank
+    return () if task is None else (task,)
 
 
 def _expanded(text: str) -> tuple[int, ...]:

@@ -209,7 +209,7 @@ def _tasks(used: frozenset[str], fact: JobFact, nodes: tuple[str, ...]) -> Itera
     ranks = Allocation(nodes=nodes, tasks_per_node=per_node)
     count = fact.tasks or per_node * len(nodes) or len(nodes)
     for rank in range(min(count, MOST_FILES)):
-        node = ranks.node_of_rank(rank)
+        node = ranks.node_of_task(rank)
         if node is None and used & {"n", "N"}:
             raise UnknownNameError(
                 "its name holds rank and node, and how ranks lie on the nodes is not known"
