@@ -415,7 +415,7 @@ def test_an_error_that_most_nodes_show_is_no_single_nodes_fault() -> None:
 
 
 def test_a_cancel_that_overtakes_a_living_advice_wins() -> None:
-    story = running().find("ecc", ranks=(1,), tasks=(1,)).wait(61)
+    story = running().progress(best_step=3).find("ecc", ranks=(1,), tasks=(1,)).wait(61)
     assert story.advice().while_living
     story.see(JobState.CANCELLED)
     assert story.advice().decision is Decision.NONE
@@ -478,3 +478,23 @@ def test_what_srun_prints_of_its_tasks_beats_arithmetic() -> None:
     story.find("slurm-task-exited", role=Role.SYMPTOM, nodes=("node-01",), ranks=(1,), offset=40)
     story.see(JobState.FAILED, exit_status=1).progress(final=True)
     assert story.advice().exclusions == ("node-01",)
+
+
+def test_silence_proves_nothing_where_no_step_was_ever_seen() -> None:
+    story = running().find("ecc", ranks=(1,), tasks=(1,)).wait(3600)
+    assert story.attempt().advice is None
+    assert any("silence proves nothing" in one for one in story.sentences)
+
+
+def test_a_traceback_alone_never_restarts_a_living_attempt() -> None:
+    story = running().progress(best_step=5)
+    story.find(
+        "python-exception", role=Role.EITHER, domain=Domain.APPLICATION, detector="tracebacks"
+    )
+    assert story.wait(3600).attempt().advice is None
+
+
+def test_shared_trouble_never_restarts_a_living_attempt() -> None:
+    story = running().progress(best_step=5)
+    story.find("stale", domain=Domain.STORAGE, remedy=Remedy.HOLD)
+    assert story.wait(3600).attempt().advice is None

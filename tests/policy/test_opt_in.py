@@ -273,3 +273,14 @@ def test_any_text_as_a_comment_never_raises_and_never_widens(
 @given(st.text(), st.text())
 def test_any_pattern_can_be_held_against_any_name(pattern: str, name: str) -> None:
     covers(OptIn(cluster="main", policy="p", name=pattern), job(name=name))
+
+
+def test_a_comment_cannot_pick_a_policy_that_goes_further_than_the_operators() -> None:
+    book = PolicyBook(
+        policies=(Policy(name="watch"), Policy(name="bold", mode=Mode.ACT)),
+        opt_ins=(OptIn(cluster="main", policy="watch"),),
+    )
+    fact = JobFact(cluster="main", scheduler_id="1", comment='{"relight": {"policy": "bold"}}')
+    choice = choose(fact, book)
+    assert choice.policy == "watch"
+    assert any("goes further" in note for note in choice.notes)

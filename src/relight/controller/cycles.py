@@ -7,6 +7,7 @@ from collections.abc import Callable
 from relight.clients.schedulers import Eyes, Hands
 from relight.controller.acting import carry_out
 from relight.controller.backends import Backend
+from relight.controller.isolation import for_each
 from relight.controller.observing import Observer
 from relight.controller.outbox import Outbox
 from relight.controller.reconciling import (
@@ -32,8 +33,13 @@ from relight.model.seen import Unseen
 
 
 class Allowance(Record, frozen=True, kw_only=True):
-    """What this controller itself may do, whatever a permit says; no partition named means any."""
+    """What this controller itself may do, whatever a permit says.
 
+    ``policies`` are those that are not in monitor mode now: a permit may be older than that.
+    No partition named means any.
+    """
+
+    policies: tuple[str, ...]
     actions: tuple[Action, ...] = tuple(Action)
     partitions: tuple[str, ...] = ()
 
@@ -80,10 +86,12 @@ class Controller:
         self._observer.accepted(observation, seen)
         if not observation.complete:
             return Cycle(unseen=observation.unseen, is_complete=False)
-        busy = False
-        for advice in self._backend.active_advice(self._cluster):
-            busy = self._follow(advice, seen) or busy
-        return Cycle(unseen=observation.unseen, is_busy=busy)
+        busy: list[bool] = []
+        for_each(
+            self._backend.active_advice(self._cluster),
+            lambda advice: busy.append(self._follow(advice, seen)),
+        )
+        return Cycle(unseen=observation.unseen, is_busy=any(busy))
 
     def _report_results(self) -> None:
         for outcome in self._outbox.unreported():
@@ -115,6 +123,8 @@ class Controller:
             return "Monitor mode: this is what would be done; nothing is done."
         if self._allowance.partitions and partition not in self._allowance.partitions:
             return f"The controller may not act in partition {partition}."
+        if advice.policy not in self._allowance.policies:
+            return f"Policy {advice.policy} is in monitor mode now: nothing is done."
         if not is_permitted(act, advice, self._allowance.actions, partition):
             return f"No permit for {', '.join(act.actions)} under policy {advice.policy}."
         return ""

@@ -236,6 +236,6 @@ def is_permitted(act: Act, advice: Advice, allowed: tuple[Action, ...], partitio
         advice.mode is not Mode.MONITOR
         and permit is not None
         and permit.cluster == advice.attempt.job.cluster
-        and permit.partition == partition
+        and permit.partition in partition.split(",")
         and all(action in permit.actions and action in allowed for action in act.actions)
     )

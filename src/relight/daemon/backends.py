@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import structlog
 
 from relight.clients.backend.answers import ClusterHealth, Health
+from relight.controller.isolation import for_each
 from relight.engine.cases import Case
 from relight.engine.identity import Identity, identify
 from relight.engine.step import CORE_VERSION, step
@@ -23,7 +24,7 @@ from relight.model.instants import Instant
 from relight.model.jobs import ENDED, AttemptKey, JobFact, JobKey, NodeFact, NodeState
 from relight.model.observations import Observation
 from relight.model.orders import OrderOutcome
-from relight.model.questions import Question
+from relight.model.questions import CapacityAsked, Question
 from relight.model.stimuli import (
     AttemptSeen,
     CapacitySeen,
@@ -92,8 +93,7 @@ class Backend:
             self._note_health(observation)
             for node in observation.nodes:
                 self._note_node(observation, node)
-            for fact in observation.jobs:
-                self._note_job(observation, fact)
+            for_each(observation.jobs, lambda fact: self._note_job(observation, fact))
             if observation.complete:
                 self._note_gone(observation)
 
@@ -165,8 +165,7 @@ class Backend:
                 for case in self._cases.values()
                 if case.wake_at is not None and case.wake_at <= now
             ]
-            for key in due:
-                self.take(Tick(job=key, seen_at=now, source="clock"))
+            for_each(due, lambda key: self.take(Tick(job=key, seen_at=now, source="clock")))
 
     def take(
         self,
@@ -255,6 +254,8 @@ class Backend:
         answers: list[Stimulus] = []
         held = tuple(reversed(case.attempts))
         for question in questions:
+            if not isinstance(question, CapacityAsked):
+                continue
             own = next((one.allocation.nodes for one in held if one.allocation.nodes), ())
             found = count_nodes(nodes.values(), latest.fact, own, question.without)
             answers.append(
@@ -299,7 +300,7 @@ class Backend:
     def _note_job(self, observation: Observation, fact: JobFact) -> None:
         cluster = observation.cluster
         book = self._books.get(cluster)
-        if book is None:
+        if book is None or _is_follower(fact):
             return
         known = self._newest(cluster, fact.scheduler_id)
         choice = choose(fact, book)
@@ -342,8 +343,15 @@ class Backend:
             and case.key.scheduler_id not in present
             and not case.is_gone
         ]
-        for key in gone:
-            self.take(JobGone(job=key, seen_at=observation.at, source="controller"))
+        for_each(
+            gone,
+            lambda key: self.take(JobGone(job=key, seen_at=observation.at, source="controller")),
+        )
+
+
+def _is_follower(fact: JobFact) -> bool:
+    """Tell whether this is a part of a heterogeneous job that follows its leader, part 0."""
+    return bool(fact.het_job) and not fact.scheduler_id.endswith("+0")
 
 
 def _key(fact: JobFact, reuse: int = 0) -> JobKey:

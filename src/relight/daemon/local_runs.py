@@ -22,9 +22,8 @@ import structlog
 from relight.clients.local.cluster import LocalCluster
 from relight.clients.local.jobs import LocalJob
 from relight.clients.local.scheduler import LocalEyes, LocalHands
-from relight.controller.cycles import Allowance
 from relight.daemon.clock import now
-from relight.daemon.parts import ClusterParts
+from relight.daemon.parts import ClusterParts, allowance_of
 from relight.daemon.passing import Passage, Stream
 from relight.daemon.services import Service
 from relight.daemon.stopping import HandsUntilStopped, Person
@@ -225,12 +224,13 @@ def _job(plan: Plan) -> LocalJob:
 def _parts(plan: Plan, cluster: LocalCluster, person: Person) -> ClusterParts:
     acts = plan.policy.mode is not Mode.MONITOR
     opt_in = OptIn(cluster=CLUSTER, policy=plan.policy.name)
+    book = PolicyBook(policies=(plan.policy,), opt_ins=(opt_in,))
     return ClusterParts(
         name=CLUSTER,
         eyes=LocalEyes(cluster),
         hands=HandsUntilStopped(LocalHands(cluster), person) if acts else None,
-        book=PolicyBook(policies=(plan.policy,), opt_ins=(opt_in,)),
-        allowance=Allowance(),
+        book=book,
+        allowance=allowance_of(book),
         log_roots=(str(plan.folder),),
     )
 

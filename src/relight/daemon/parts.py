@@ -12,6 +12,7 @@ from relight.clients.slurm.commands import Commands
 from relight.clients.slurm.eyes import SlurmEyes
 from relight.clients.slurm.hands import SlurmHands
 from relight.controller.cycles import Allowance
+from relight.model.advice import Mode
 from relight.model.instants import Span, in_seconds, seconds
 from relight.policy.policies import PolicyBook
 from relight.settings.problems import Problem, SettingsError
@@ -64,17 +65,24 @@ def parts_of(settings: Settings, environ: Mapping[str, str] = os.environ) -> lis
     return [_slurm(settings, cluster, environ) for cluster in settings.clusters]
 
 
+def allowance_of(book: PolicyBook, partitions: tuple[str, ...] = ()) -> Allowance:
+    """Return what a controller may do under ``book``: the policies that are not in monitor."""
+    acting = tuple(one.name for one in book.policies if one.mode is not Mode.MONITOR)
+    return Allowance(policies=acting, partitions=partitions)
+
+
 def _slurm(settings: Settings, cluster: Cluster, environ: Mapping[str, str]) -> ClusterParts:
     env = dict(environ)
     if cluster.slurm_conf:
         env["SLURM_CONF"] = cluster.slurm_conf
     commands = Commands(env, bin_dir=Path(cluster.bin_dir) if cluster.bin_dir else None)
+    book = settings.book(cluster.name)
     return ClusterParts(
         name=cluster.name,
         eyes=SlurmEyes(cluster.name, commands),
         hands=SlurmHands(commands) if settings.can_change(cluster.name) else None,
-        book=settings.book(cluster.name),
-        allowance=Allowance(partitions=cluster.partitions),
+        book=book,
+        allowance=allowance_of(book, cluster.partitions),
         log_roots=cluster.log_roots,
         poll=cluster.poll,
     )

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 import msgspec
 import structlog
 
+from relight.controller.isolation import for_each
 from relight.daemon.backends import Backend
 from relight.engine.cases import AttemptCase, Case
 from relight.model.incidents import Phase
-from relight.model.instants import Instant, seconds
+from relight.model.instants import EPOCH, Instant, later, seconds
 from relight.model.jobs import AttemptKey
 from relight.model.signals import FileUnseen, Reading
 from relight.model.stimuli import FindingMade, ProgressSeen, Stimulus
@@ -32,6 +33,8 @@ BUDGET = 8 * 1024 * 1024
 PROGRESS_EVERY = seconds(60)
 UNSEEN_AFTER = seconds(30)
 """An attempt may run this long before files that are not there yet are called unseen."""
+TAILS_EVERY = seconds(2)
+"""While trouble settles, the last lines are saved this often: a restart may truncate them."""
 QUIET = seconds(0.4)
 """An ended attempt's files are at their end when nothing came for this long."""
 
@@ -47,6 +50,9 @@ class _Watch:
     told: ProgressSeen | None = None
     told_at: Instant | None = None
     quiet_since: Instant | None = None
+    is_stale: bool = False
+    """Something was read since tails and positions were last saved."""
+    tails_due: Instant = EPOCH
 
 
 class Perceiver:
@@ -69,25 +75,30 @@ class Perceiver:
 
     def round(self) -> bool:
         """Read what is new in every watched attempt; return whether one waits for its end."""
-        hurried = False
-        wanted: set[AttemptKey] = set()
-        for case in self._backend.open_cases():
-            if not case.choice.opted_in or case.choice.errors:
-                continue
-            attempt = _to_read(case)
-            if attempt is None or case.key.cluster not in self._readers:
-                continue
-            key = case.key_of(attempt.number)
-            wanted.add(key)
-            self._read(case, attempt, key)
-            hurried = hurried or attempt.ended_seen_at is not None or _is_troubled(attempt)
-        for key in self._watches.keys() - wanted:
+        wanted = [
+            (case, attempt)
+            for case in self._backend.open_cases()
+            if case.choice.opted_in
+            and not case.choice.errors
+            and case.key.cluster in self._readers
+            and (attempt := _to_read(case)) is not None
+        ]
+        keys = {case.key_of(attempt.number) for case, attempt in wanted}
+        for key in self._watches.keys() - keys:
             del self._watches[key]
-        return hurried
+        for_each(wanted, lambda one: self._read(*one))
+        return any(
+            attempt.ended_seen_at is not None or _is_troubled(attempt) for _, attempt in wanted
+        )
 
-    def _read(self, case: Case, attempt: AttemptCase, key: AttemptKey) -> None:
-        watch = self._watches.get(key) or self._watch(case, key)
+    def _read(self, case: Case, attempt: AttemptCase) -> None:
+        key = case.key_of(attempt.number)
+        watch = self._watches.pop(key, None) or self._watch(case, key)
+        self._listen(case, attempt, watch)
+        # Only now: what could not be committed is heard again from what is stored.
         self._watches[key] = watch
+
+    def _listen(self, case: Case, attempt: AttemptCase, watch: _Watch) -> None:
         now = self._clock()
         heard: Sequence[Reading | FileUnseen] = ()
         is_over = attempt.running_at is None or case.attempt(attempt.number + 1) is not None
@@ -95,6 +106,9 @@ class Perceiver:
             heard = self._hear(case, attempt, watch)
         perceived = perceive(watch.state, heard, now, watch.ears)
         watch.state = perceived.state
+        watch.is_stale = watch.is_stale or any(
+            isinstance(one, Reading) and one.data for one in heard
+        )
         final = attempt.ended_seen_at is not None and self._is_drained(watch, heard, now)
         if final:
             last = conclude(watch.state, now, watch.ears)
@@ -168,7 +182,8 @@ class Perceiver:
         seen = _progress(case, attempt, watch, now, final=final)
         if final or self._is_worth_telling(watch, seen, attempt, found=bool(stimuli)):
             stimuli.append(seen)
-        if not stimuli:
+        troubled = watch.is_stale and _is_troubled(attempt) and now >= watch.tails_due
+        if not stimuli and not troubled:
             return
         key = case.key_of(attempt.number)
         self._backend.take(
@@ -182,10 +197,13 @@ class Perceiver:
                 Tail(attempt=key, file=file, text="\n".join(lines))
                 for file, lines in watch.state.tails.items()
             ]
-            if final or perceived.findings
+            if final or perceived.findings or troubled
             else (),
         )
-        watch.told, watch.told_at = seen, now
+        watch.is_stale = False
+        watch.tails_due = later(now, TAILS_EVERY)
+        if stimuli:
+            watch.told, watch.told_at = seen, now
 
     def _is_worth_telling(
         self, watch: _Watch, seen: ProgressSeen, attempt: AttemptCase, *, found: bool

@@ -17,6 +17,7 @@ from relight.model.verdicts import Alternative, Suspect, Term, Verdict
 
 _BLAMES_A_NODE = frozenset({Remedy.RESTART_EXCLUDING_NODE, Remedy.RESTART_EXCLUDING_NODE_AND_DRAIN})
 _ROLE_WEIGHT = {Role.ROOT: 0.7, Role.EITHER: 0.45, Role.SYMPTOM: 0.25}
+_AFTER_A_CAPITAL = frozenset(" abcdefghijklmnopqrstuvwxyz")
 _MOST_SUSPECTS_SHARE = 0.5
 """When more than this share of the nodes shows the same thing, it is no longer a node's fault."""
 
@@ -171,7 +172,7 @@ def _sentence(root: Finding, nodes: tuple[str, ...], ranks: tuple[int, ...]) -> 
 def clause(sentence: str) -> str:
     """Return a sentence as part of another: without full stop, its first word uncapitalised."""
     words = sentence.rstrip(". ")
-    starts_plainly = len(words) > 1 and words[0].isupper() and words[1].islower()
+    starts_plainly = len(words) > 1 and words[0].isupper() and words[1] in _AFTER_A_CAPITAL
     return words[0].lower() + words[1:] if starts_plainly else words
 
 

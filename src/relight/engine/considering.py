@@ -17,7 +17,7 @@ from relight.engine.recovering import follow_recovery
 from relight.engine.requeuers import requeuer_by_evidence
 from relight.engine.turns import Turn, close, moved
 from relight.model.audit import Topic
-from relight.model.findings import Role
+from relight.model.findings import Finding, Remedy, Role
 from relight.model.incidents import Incident, Phase
 from relight.model.instants import Instant, Span, later, seconds, show_span
 from relight.model.jobs import ENDED, JobState
@@ -28,6 +28,9 @@ TASK_GONE_GRACE = seconds(5)
 """After the scheduler's word that a task is gone, the launcher has this long to end the job."""
 
 _NEEDS_NO_LOGS = frozenset({JobState.CANCELLED, JobState.TIMEOUT, JobState.PREEMPTED})
+TRACEBACKS = "tracebacks"
+"""The detector of exceptions that no rule knows better."""
+
 _CAN_BE_CAUSE = frozenset({Role.ROOT, Role.EITHER})
 _STEPS_MISSED = 3
 """A step or a progress line may be late by this factor before its absence means anything."""
@@ -111,11 +114,27 @@ def _judge_living(turn: Turn, attempt: AttemptCase, policy: Policy) -> None:
     ending = Ending(gone_nodes=attempt.gone_nodes)
     verdict = diagnose(incident.findings, attempt.allocation, ending, attempt.logs_unseen)
     _record_verdict(turn, attempt, verdict)
+    if attempt.progress.best_step is None and not _lost_part(attempt, incident):
+        _tell_once(turn, attempt)
+        return
     due = _settled_at(attempt, incident, policy)
     if turn.now < due:
         turn.wake(due)
         return
     give_advice(turn, attempt.number, verdict, policy)
+
+
+def _tell_once(turn: Turn, attempt: AttemptCase) -> None:
+    """Say that silence proves nothing here: unknown never justifies an act (law 1)."""
+    incident = attempt.incident
+    if incident is not None and incident.opened_at == turn.now:
+        turn.tell(
+            attempt.number,
+            Topic.INCIDENT,
+            "no-step-seen",
+            "No step of this attempt was ever seen, so its silence proves nothing: it is left "
+            "alone until it ends or the scheduler reports a part of it gone.",
+        )
 
 
 def _has_open_incident(attempt: AttemptCase) -> bool:
@@ -124,8 +143,24 @@ def _has_open_incident(attempt: AttemptCase) -> bool:
 
 def _is_substantial(attempt: AttemptCase, incident: Incident) -> bool:
     """Tell whether a living attempt shows more than symptoms."""
-    return bool(attempt.gone_nodes) or any(
-        one.role in _CAN_BE_CAUSE or one.task_gone for one in incident.findings
+    return _lost_part(attempt, incident) or any(map(_may_have_stopped, incident.findings))
+
+
+def _lost_part(attempt: AttemptCase, incident: Incident) -> bool:
+    """Tell whether the scheduler itself says that a task or node of the attempt is gone."""
+    return bool(attempt.gone_nodes) or any(one.task_gone for one in incident.findings)
+
+
+def _may_have_stopped(finding: Finding) -> bool:
+    """Tell whether a line alone may have stopped a living attempt for good.
+
+    A traceback may have been caught and printed, and what is shared may come back: of these
+    only an ending tells.
+    """
+    return (
+        finding.role in _CAN_BE_CAUSE
+        and finding.remedy is not Remedy.HOLD
+        and finding.detector != TRACEBACKS
     )
 
 
@@ -133,7 +168,7 @@ def _settled_at(attempt: AttemptCase, incident: Incident, policy: Policy) -> Ins
     """Return when a living attempt that goes on without a step is given up (law 7)."""
     told = max((one.seen_at for one in incident.findings), default=incident.opened_at)
     told = max(told, incident.stepped_at or told)
-    if attempt.gone_nodes or any(one.task_gone for one in incident.findings):
+    if _lost_part(attempt, incident):
         return later(incident.opened_at, min(policy.settle, TASK_GONE_GRACE))
     slowest = max(attempt.progress.step_seconds or 0, attempt.progress.report_seconds or 0)
     return later(told, max(policy.settle, Span(seconds(slowest * _STEPS_MISSED))))

@@ -13,6 +13,9 @@ from relight.model.incidents import Incident, Phase
 MOST_FINDINGS = 200
 """Findings kept an attempt; what a flood adds beyond them changes no verdict."""
 
+FULLY_KEPT = 20
+"""Findings kept with the lines around theirs; later ones keep the line itself."""
+
 RECOVERED_IN_PLACE = "recovered-in-place"
 """How an incident closes whose attempt went on stepping; a later one leaves its findings out."""
 
@@ -28,6 +31,9 @@ def note_finding(turn: Turn, finding: Finding) -> None:
         return
     if len(attempt.findings) >= MOST_FINDINGS:
         return
+    if len(attempt.findings) >= FULLY_KEPT:
+        root = tuple(one for one in finding.evidence if one.is_root)
+        finding = msgspec.structs.replace(finding, evidence=root)
     attempt = turn.change(attempt.number, findings=(*attempt.findings, finding))
     turn.tell(
         attempt.number,

@@ -27,6 +27,11 @@ class Mode(StrEnum):
     APPROVE = "approve"
     ACT = "act"
 
+    def goes_further_than(self, other: Mode) -> bool:
+        """Tell whether this mode may do more than ``other``."""
+        order = list(Mode)
+        return order.index(self) > order.index(other)
+
 
 class Action(StrEnum):
     """The kinds of action that a policy's ``may`` can allow."""

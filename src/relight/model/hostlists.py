@@ -13,7 +13,11 @@ MOST_HOSTS = 200_000
 
 _PLAIN = re.compile(r"[A-Za-z0-9._-]+")
 _NOT_A_LIST = frozenset({"", "None", "(null)", "None assigned", "n/a", "N/A"})
-_TRAILING_NUMBER = re.compile(r"(.*?)(\d+)")
+_TRAILING_NUMBER = re.compile(r"(.*?)([0-9]{1,18})")
+_MOST_DIGITS = 18
+"""Digits of one number: more than any host has, fewer than Python refuses to convert."""
+_MOST_BRACKETS = 8
+"""Bracketed ranges in one word; Slurm itself stops at three dimensions of numbers."""
 
 
 class HostlistError(ValueError):
@@ -82,16 +86,24 @@ def _split_outside_brackets(text: str) -> list[str]:
 
 
 def _expand_word(word: str, whole: str) -> list[str]:
-    head, bracket, rest = word.partition("[")
-    if not bracket:
-        if not _PLAIN.fullmatch(word):
-            raise HostlistError(f'"{word[:80]}" in "{whole[:80]}" is not a host name')
-        return [word]
-    body, _, tail = rest.partition("]")
-    if head and not _PLAIN.fullmatch(head):
-        raise HostlistError(f'"{head[:80]}" in "{whole[:80]}" is not a host name')
-    tails = _expand_word(tail, whole) if tail else [""]
-    return [head + number + end for number in _numbers(body, whole) for end in tails]
+    head, *ranges = word.split("[")
+    if len(ranges) > _MOST_BRACKETS:
+        raise HostlistError(f'"{word[:80]}" has more than {_MOST_BRACKETS} ranges')
+    hosts = [_plain(head, whole)] if head or not ranges else [""]
+    for part in ranges:
+        body, _, tail = part.partition("]")
+        numbers = _numbers(body, whole)
+        if len(hosts) * len(numbers) > MOST_HOSTS:
+            raise HostlistError(f'"{whole[:80]}" names more than {MOST_HOSTS} hosts')
+        end = _plain(tail, whole) if tail else ""
+        hosts = [host + number + end for host in hosts for number in numbers]
+    return hosts
+
+
+def _plain(text: str, whole: str) -> str:
+    if not _PLAIN.fullmatch(text):
+        raise HostlistError(f'"{text[:80]}" in "{whole[:80]}" is not a host name')
+    return text
 
 
 def _numbers(body: str, whole: str) -> list[str]:
@@ -101,6 +113,8 @@ def _numbers(body: str, whole: str) -> list[str]:
         last = last if dash else first
         if not (first.isascii() and first.isdigit() and last.isascii() and last.isdigit()):
             raise HostlistError(f'"{part[:80]}" in "{whole[:80]}" is not a range of numbers')
+        if max(len(first), len(last)) > _MOST_DIGITS:
+            raise HostlistError(f'"{part[:80]}" in "{whole[:80]}" is too long a number')
         low, high = int(first), int(last)
         if high < low or high - low + len(numbers) >= MOST_HOSTS:
             raise HostlistError(f'"{part[:80]}" in "{whole[:80]}" is reversed or too long')

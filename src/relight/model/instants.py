@@ -13,6 +13,9 @@ from typing import NewType
 Instant = NewType("Instant", int)
 Span = NewType("Span", int)
 
+EPOCH = Instant(0)
+"""1970-01-01T00:00:00Z: before anything that relight has seen."""
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SPAN = re.compile(r"(\d{1,9}(?:\.\d{1,6})?)\s*(us|ms|s|m|h|d)")
 _UNIT_US = {

@@ -212,9 +212,13 @@ class Allocation(Record, frozen=True, kw_only=True):
         return self.nodes[task // self.tasks_per_node]
 
     def member(self, host: str) -> str | None:
-        """Return the allocation's own name for ``host``, None when it is not one of its nodes."""
+        """Return the allocation's own name for ``host``, None when it is not one of its nodes.
+
+        A short name that several nodes bear names none of them, so that none is blamed for
+        another.
+        """
+        if host in self.nodes:
+            return host
         short = host.partition(".")[0]
-        for node in self.nodes:
-            if node == host or node.partition(".")[0] == short:
-                return node
-        return None
+        alike = [node for node in self.nodes if node.partition(".")[0] == short]
+        return alike[0] if len(alike) == 1 else None

@@ -13,4 +13,18 @@ class CapacityAsked(Record, frozen=True, kw_only=True, tag=True, tag_field="type
     without: tuple[str, ...]
 
 
-Question = CapacityAsked
+class CheckpointAsked(Record, frozen=True, kw_only=True, tag=True, tag_field="type"):
+    """Asks what lies at the job's checkpoint path."""
+
+    job: JobKey
+    path: str
+
+
+class AttributionAsked(Record, frozen=True, kw_only=True, tag=True, tag_field="type"):
+    """Asks an outside attribution service about one attempt."""
+
+    job: JobKey
+    attempt: int
+
+
+Question = CapacityAsked | CheckpointAsked | AttributionAsked

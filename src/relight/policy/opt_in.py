@@ -59,7 +59,8 @@ def choose(fact: JobFact, book: PolicyBook) -> Choice:
     """Return how this job is watched, by its comment and the operator's opt-ins.
 
     The comment's policy comes first, then that of the first opt-in in file order that covers
-    the job, then ``default``. Never raises: whatever is wrong stands in ``errors``.
+    the job, then ``default``. Where an opt-in covers the job, the comment's policy must not go
+    further than the opt-in's. Never raises: whatever is wrong stands in ``errors``.
     """
     claim = _claim_of(fact.comment)
     covering = next((opt_in for opt_in in book.opt_ins if covers(opt_in, fact)), None)
@@ -75,6 +76,13 @@ def choose(fact: JobFact, book: PolicyBook) -> Choice:
     if policy is None or errors:
         known = "" if policy is None else policy.name
         return Choice(opted_in=True, policy=known, errors=errors, notes=claim.notes)
+    ruled = book.policy(covering.policy) if covering is not None else None
+    wider: tuple[str, ...] = ()
+    if ruled is not None and policy.mode.goes_further_than(ruled.mode):
+        wider = (
+            f"policy {policy.name} goes further than the operator's {ruled.name}, so that holds",
+        )
+        policy = ruled
     limit, notes = _narrowed(claim.max_restarts, policy)
     return Choice(
         opted_in=True,
@@ -83,7 +91,7 @@ def choose(fact: JobFact, book: PolicyBook) -> Choice:
         logs=claim.logs,
         checkpoint=claim.checkpoint,
         flight_recorder=claim.flight_recorder,
-        notes=claim.notes + notes,
+        notes=claim.notes + wider + notes,
     )
 
 

@@ -12,6 +12,7 @@ from relight.model.advice import Action, Advice, Mode
 from relight.model.findings import Domain, Evidence, Finding, Kind, Place, Remedy, Role
 from relight.model.instants import Instant, seconds
 from relight.model.jobs import AttemptKey, JobFact, JobKey, JobState
+from relight.model.questions import CapacityAsked
 from relight.model.stimuli import (
     AttemptSeen,
     CapacitySeen,
@@ -69,12 +70,13 @@ def finding(  # noqa: PLR0913 - the fields that stories differ in
     seen_at: Instant = START,
     offset: int = 0,
     task_gone: bool = False,
+    detector: str = "signatures",
 ) -> Finding:
     """Return a finding with one line of evidence."""
     place = Place(file="job-7.out", offset=offset, line=offset + 1)
     return Finding(
         id=f"{rule}-{attempt}-{offset}",
-        detector="signatures",
+        detector=detector,
         rule=rule,
         family=rule,
         kind=kind,
@@ -141,7 +143,7 @@ class Story:
         self.case = taken.case
         self.sentences += [entry.reason.sentence for entry in taken.entries]
         for question in taken.questions:
-            if self.fit_now is not None:
+            if isinstance(question, CapacityAsked) and self.fit_now is not None:
                 self.take(
                     CapacitySeen(
                         job=KEY,

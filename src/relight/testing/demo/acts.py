@@ -6,9 +6,8 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from relight.controller.cycles import Allowance
 from relight.daemon.clock import now
-from relight.daemon.parts import ClusterParts
+from relight.daemon.parts import ClusterParts, allowance_of
 from relight.daemon.services import Service
 from relight.model.advice import Decision, Disposition, Mode
 from relight.model.incidents import Phase
@@ -143,11 +142,12 @@ def _not_completed(last: Snapshot) -> Iterator[str]:
 def _parts(stage: Stage, mode: Mode, job_name: str, act: Act) -> ClusterParts:
     policy = Policy(name="demo", mode=mode, settle=act.fault.settle)
     opt_in = OptIn(cluster=stage.cluster, policy=policy.name, name=job_name)
+    book = PolicyBook(policies=(policy,), opt_ins=(opt_in,))
     return ClusterParts(
         name=stage.cluster,
         eyes=stage.eyes(),
         hands=None if mode is Mode.MONITOR else stage.hands(),
-        book=PolicyBook(policies=(policy,), opt_ins=(opt_in,)),
-        allowance=Allowance(),
+        book=book,
+        allowance=allowance_of(book),
         poll=seconds(stage.look_seconds),
     )
