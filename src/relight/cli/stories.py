@@ -5,16 +5,17 @@ Every sentence is one that the case or the audit holds; this only puts them in o
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
 
-from relight.engine.cases import AttemptCase, Case
+from relight.engine.cases import AttemptCase, Case, Requeuer
 from relight.model.advice import Advice, Approval
 from relight.model.audit import AuditEntry, Topic
 from relight.model.findings import Evidence
 from relight.model.hostlists import compress
 from relight.model.incidents import Incident, Phase, TimeSplit
 from relight.model.instants import Instant, between, show_span, to_iso
+from relight.model.jobs import ENDED
 from relight.model.records import Record
 from relight.model.verdicts import Verdict
 
@@ -22,6 +23,8 @@ TOLD_FROM_AUDIT = frozenset({Topic.PERSON, Topic.RECONCILIATION, Topic.RECOVERY}
 """What only the audit knows in words; the rest stands in the case."""
 
 _MOST_SET_ASIDE = 10
+_LONGEST = 180
+"""Characters of a quoted line; the whole of it stands in the job's own file."""
 
 
 class Line(Record, frozen=True, kw_only=True):
@@ -84,23 +87,40 @@ def _attempt(attempt: AttemptCase, entries: Sequence[AuditEntry]) -> Chapter:
 
 
 def _run(attempt: AttemptCase) -> Iterator[Line]:
-    nodes = attempt.allocation.nodes or attempt.fact.nodes
-    where = f" on {compress(nodes)}" if nodes else ""
-    began = attempt.running_at or attempt.fact.started_at
-    since = f" since {_when(began)}" if began is not None else ""
-    state = attempt.fact.state.value.replace("_", " ")
-    yield Line(text=f"State {state}{where}{since}.")
-    if attempt.ended_at is not None:
-        yield Line(text=f"It ended at {_when(attempt.ended_at)} ({attempt.fact.scheduler_state}).")
+    yield Line(text=_life(attempt))
     progress = attempt.progress
-    if progress.resumed_from is not None:
+    if progress.resumed_from:
         yield Line(text=f"It resumed from the checkpoint of step {progress.resumed_from}.")
+    elif progress.resumed_from == 0:
+        yield Line(text="It began from the start.")
     if progress.best_step is not None:
         kept = progress.best_checkpoint
         durable = f", checkpoint of step {kept}" if kept is not None else ", no checkpoint"
         yield Line(text=f"Its best completed step is {progress.best_step}{durable}.")
     if attempt.logs_unseen:
         yield Line(text=f"Its logs could not be read: {attempt.logs_unseen}")
+
+
+def _life(attempt: AttemptCase) -> str:
+    fact = attempt.fact
+    nodes = attempt.allocation.nodes or fact.nodes
+    where = f" on {compress(nodes)}" if nodes else ""
+    began = attempt.running_at or fact.started_at
+    since = f" from {_when(began)}" if began is not None else ""
+    if attempt.ended_seen_at is None:
+        state = fact.state.value.replace("_", " ")
+        return f"It is {state}{where}{since.replace(' from ', ' since ')}."
+    ended = _when(attempt.ended_at or attempt.ended_seen_at)
+    if fact.state not in ENDED:
+        return f"It ran{where}{since} until it was requeued by {_by(attempt)} at {ended}."
+    code = f" with exit code {fact.exit_status}" if fact.exit_status else ""
+    state = fact.state.value.replace("_", " ")
+    return f"It ran{where}{since} to {ended}: {state}{code}."
+
+
+def _by(attempt: AttemptCase) -> str:
+    words = {Requeuer.RELIGHT: "relight", Requeuer.SCHEDULER: "the scheduler itself"}
+    return words.get(attempt.requeued_by, "somebody")
 
 
 def _incident(incident: Incident) -> Iterator[Line]:
@@ -111,13 +131,14 @@ def _incident(incident: Incident) -> Iterator[Line]:
             yield Line(text=finding.sentence, depth=1)
         return
     domain = verdict.domain.value.replace("_", " ")
-    yield Line(text=verdict.sentence)
+    said = verdict.sentence[:1].upper() + verdict.sentence[1:]
+    yield Line(text=f"What happened: {said}.")
     yield Line(
         text=f"Cause {verdict.cause}, domain {domain}, confidence {verdict.confidence:.0%}.",
         depth=1,
     )
     for suspect in verdict.suspects:
-        yield Line(text=f"Suspect {suspect.node} ({suspect.share:.0%}): {suspect.why}", depth=1)
+        yield Line(text=f"Suspect {suspect.node} ({suspect.share:.0%}): {suspect.why}.", depth=1)
     yield from _evidence(verdict.evidence)
     yield from _set_aside(verdict)
 
@@ -126,15 +147,18 @@ def _evidence(evidence: Iterable[Evidence]) -> Iterator[Line]:
     for one in evidence:
         mark = "»" if one.is_root else " "
         place = f"  ({one.place.file}:{one.place.line})" if one.place and one.is_root else ""
-        yield Line(text=f"{mark} {one.text}{place}", depth=2)
+        text = one.text if len(one.text) <= _LONGEST else one.text[:_LONGEST] + "…"
+        yield Line(text=f"{mark} {text}{place}", depth=2)
 
 
 def _set_aside(verdict: Verdict) -> Iterator[Line]:
-    for one in verdict.set_aside[:_MOST_SET_ASIDE]:
-        yield Line(text=f"Set aside {one.rule}: {one.why}", depth=1)
-    more = len(verdict.set_aside) - _MOST_SET_ASIDE
+    counted = Counter((one.rule, one.why) for one in verdict.set_aside)
+    for (rule, why), count in counted.most_common(_MOST_SET_ASIDE):
+        times = f" ({count} times)" if count > 1 else ""
+        yield Line(text=f"Set aside {rule}{times}: {why}.", depth=1)
+    more = len(counted) - _MOST_SET_ASIDE
     if more > 0:
-        yield Line(text=f"and {more} more were set aside.", depth=1)
+        yield Line(text=f"{more} more kinds of line were set aside.", depth=1)
     for other in verdict.alternatives:
         yield Line(
             text=f"It could also be {other.cause} ({other.confidence:.0%}): {other.why}", depth=1
@@ -187,9 +211,13 @@ def _spans(times: TimeSplit) -> Iterator[str]:
         ("first step", times.first_step),
         ("caught up", times.caught_up),
     )
-    known = sorted(((name, at) for name, at in steps if at is not None), key=lambda step: step[1])
-    for (_, before), (name, at) in pairwise(known):
-        yield f"{name} after {show_span(between(before, at))}"
+    known = [(name, at) for name, at in steps if at is not None]
+    if not known:
+        return
+    yield f"{known[0][0]} at {_when(known[0][1])}"
+    for name, at in known[1:]:
+        # Slurm's own instants are whole seconds and may lie just before the fault's.
+        yield f"{name} +{show_span(max(0, between(known[0][1], at)))}"
 
 
 def _when(at: Instant) -> str:

@@ -122,7 +122,7 @@ def _requeue(fact: JobFact, advice: Advice, past: Past) -> Next:
             target="while-running" if fact.state is JobState.RUNNING else "",
             incomplete_only=fact.state is JobState.RUNNING,
         ),
-        actions=(Action.REQUEUE,),
+        actions=_actions(advice),
     )
 
 
@@ -192,9 +192,15 @@ def _start(fact: JobFact, advice: Advice, now: Instant) -> Next:
         note=write_note(fact.note, advice, advice.not_before if postponed else None),
         start_at=advice.not_before if postponed else None,
     )
-    needs_exclusion = bool(advice.exclusions)
-    actions = (Action.REQUEUE, Action.EXCLUDE) if needs_exclusion else (Action.REQUEUE,)
-    return Act(order=order, actions=actions)
+    return Act(order=order, actions=_actions(advice))
+
+
+def _actions(advice: Advice) -> tuple[Action, ...]:
+    """Return what a restart needs leave for, as a whole.
+
+    A requeue whose exclusion would then be refused starts the job on the blamed node.
+    """
+    return (Action.REQUEUE, Action.EXCLUDE) if advice.exclusions else (Action.REQUEUE,)
 
 
 def _users_own(fact: JobFact, advice: Advice) -> tuple[str, ...]:
@@ -217,6 +223,10 @@ def _stop(fact: JobFact, advice: Advice) -> Next:
         )
     if fact.state is JobState.COMPLETING:
         return Wait(why="The job is ending.")
+    if fact.held_by in _PEOPLE:
+        return _abandoned(
+            StatusReason.CHANGED_BY_PERSON, f"The job is held ({fact.reason}); that stands."
+        )
     if fact.restart_count > advice.attempt.attempt and not advice.already_requeued:
         return _abandoned(StatusReason.CHANGED_BY_PERSON, "Somebody requeued the job; that stands.")
     return Act(

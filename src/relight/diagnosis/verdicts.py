@@ -95,7 +95,7 @@ def _from_root(
     ranks = tuple(sorted({rank for one in same for rank in one.ranks}))
     blamed = root.remedy in _BLAMES_A_NODE
     shared = blamed and _is_everywhere(nodes, allocation)
-    suspects = _suspects(nodes, root) if blamed and not shared else ()
+    suspects = _suspects(nodes, same, places) if blamed and not shared else ()
     terms = _terms(root, nodes, unwound, shared=shared)
     return Verdict(
         domain=root.domain,
@@ -138,9 +138,23 @@ def _is_everywhere(nodes: tuple[str, ...], allocation: Allocation) -> bool:
     return count > 2 and len(nodes) > count * _MOST_SUSPECTS_SHARE  # noqa: PLR2004 - of two nodes, one is no majority
 
 
-def _suspects(nodes: tuple[str, ...], root: Finding) -> tuple[Suspect, ...]:
+def _suspects(
+    nodes: tuple[str, ...], same: Sequence[Finding], places: Places
+) -> tuple[Suspect, ...]:
     share = round(1 / len(nodes), 3) if nodes else 0.0
-    return tuple(Suspect(node=node, share=share, why=root.sentence) for node in nodes)
+    return tuple(
+        Suspect(node=node, share=share, why=_why_there(node, same, places)) for node in nodes
+    )
+
+
+def _why_there(node: str, same: Sequence[Finding], places: Places) -> str:
+    for one in same:
+        if node in places.of(one):
+            if one.nodes:
+                return "the line names it"
+            who = f"rank {one.ranks[0]}" if one.ranks else f"task {one.tasks[0]}"
+            return f"{who}, which the line is of, ran there"
+    return "the first task that died was there"
 
 
 def _terms(
