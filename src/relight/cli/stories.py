@@ -75,12 +75,15 @@ def _attempt(attempt: AttemptCase, entries: Sequence[AuditEntry]) -> Chapter:
         lines += _incident(incident)
     if attempt.advice is not None:
         lines += _advice(attempt.advice)
-    lines += _orders(attempt)
-    lines += [
-        Line(text=f"{_when(entry.at)} {entry.reason.sentence}")
-        for entry in entries
-        if entry.attempt == attempt.number and entry.topic in TOLD_FROM_AUDIT
+    happened = [
+        *_orders(attempt),
+        *(
+            (entry.at, entry.reason.sentence)
+            for entry in entries
+            if entry.attempt == attempt.number and entry.topic in TOLD_FROM_AUDIT
+        ),
     ]
+    lines += [Line(text=f"{_when(at)} {text}") for at, text in sorted(happened)]
     for incident in present:
         lines += _outcome(incident)
     return Chapter(title=f"Attempt {attempt.number}", lines=tuple(lines))
@@ -178,13 +181,13 @@ def _advice(advice: Advice) -> Iterator[Line]:
     yield Line(text=f"Mode {advice.mode.value}{approval}; policy {advice.policy}.", depth=1)
 
 
-def _orders(attempt: AttemptCase) -> Iterator[Line]:
+def _orders(attempt: AttemptCase) -> Iterator[tuple[Instant, str]]:
     for outcome in attempt.orders:
         answer = f": {outcome.answer}" if outcome.answer else ""
         left_out = f" without {compress(outcome.order.exclude)}" if outcome.order.exclude else ""
-        yield Line(
-            text=f"{_when(outcome.ordered_at)} order {outcome.order.verb.value}{left_out}, "
-            f"{outcome.outcome.value}{answer}"
+        yield (
+            outcome.ordered_at,
+            f"order {outcome.order.verb.value}{left_out}, {outcome.outcome.value}{answer}",
         )
 
 

@@ -45,11 +45,12 @@ class Allowance(Record, frozen=True, kw_only=True):
 
 
 class Cycle(Record, frozen=True, kw_only=True):
-    """How one cycle went: what could not be seen, and whether something is under way."""
+    """How one cycle went: what could not be seen, and whether something is under way or done."""
 
     unseen: tuple[str, ...] = ()
     is_complete: bool = True
     is_busy: bool = False
+    has_ordered: bool = False
 
 
 class Controller:
@@ -74,6 +75,7 @@ class Controller:
         self._clock = clock
         self._allowance = allowance
         self._observer = Observer(cluster, eyes)
+        self._has_ordered = False
 
     def cycle(self) -> Cycle:
         """Look once and do what follows from it.
@@ -86,12 +88,13 @@ class Controller:
         self._observer.accepted(observation, seen)
         if not observation.complete:
             return Cycle(unseen=observation.unseen, is_complete=False)
+        self._has_ordered = False
         busy: list[bool] = []
         for_each(
             self._backend.active_advice(self._cluster),
             lambda advice: busy.append(self._follow(advice, seen)),
         )
-        return Cycle(unseen=observation.unseen, is_busy=any(busy))
+        return Cycle(unseen=observation.unseen, is_busy=any(busy), has_ordered=self._has_ordered)
 
     def _report_results(self) -> None:
         for outcome in self._outbox.unreported():
@@ -106,17 +109,19 @@ class Controller:
         fact = seen.get(advice.attempt.job.scheduler_id)
         step = self._next(fact, advice)
         if isinstance(step, Act) and fact is not None:
-            refusal = self._refusal(step, advice, fact.partition)
-            if refusal:
-                self._tell(advice, Disposition.PENDING, StatusReason.NOT_PERMITTED, refusal)
-                return False
-            return self._act(advice)
+            return self._has_leave(step, advice, fact) and self._act(advice)
         self._tell_next(advice, step)
         return advice.permit is not None
 
     def _next(self, fact: JobFact | None, advice: Advice) -> Next:
         past = self._outbox.past_requeue(advice)
         return reconcile(fact, advice, past, self._clock())
+
+    def _has_leave(self, act: Act, advice: Advice, fact: JobFact) -> bool:
+        refusal = self._refusal(act, advice, fact.partition)
+        if refusal:
+            self._tell(advice, Disposition.PENDING, StatusReason.NOT_PERMITTED, refusal)
+        return not refusal
 
     def _refusal(self, act: Act, advice: Advice, partition: str) -> str:
         if self._hands is None:
@@ -134,10 +139,13 @@ class Controller:
         look = self._eyes.job(advice.attempt.job.scheduler_id)
         if isinstance(look, Unseen) or self._hands is None:
             return True
-        step = self._next(look.value, advice)
-        if not isinstance(step, Act):
+        fact = look.value
+        step = self._next(fact, advice)
+        if fact is None or not isinstance(step, Act):
             self._tell_next(advice, step)
             return True
+        if not self._has_leave(step, advice, fact):
+            return False
         if self._outbox.is_forgotten(step.order, self._clock()):
             self._tell(
                 advice,
@@ -147,20 +155,28 @@ class Controller:
                 "lost its state in a crash: look at the job, and requeue it by hand.",
             )
             return False
+        refused = self._outbox.refusal(step.order)
+        if refused is not None:
+            self._tell_refused(advice, refused)
+            return False
         if not self._outbox.may_order(step.order, self._clock()):
             waiting = "Ordered already; waiting to see it at the scheduler."
             self._tell(advice, Disposition.PENDING, StatusReason.WAITING, waiting)
             return True
         outcome = carry_out(step.order, self._hands, self._outbox, self._clock)
+        self._has_ordered = True
         self._report(outcome)
         if outcome.outcome is Outcome.REFUSED:
-            self._tell(
-                advice,
-                Disposition.ABANDONED,
-                StatusReason.SCHEDULER_REFUSED,
-                f"The scheduler refused: {outcome.answer}",
-            )
+            self._tell_refused(advice, outcome)
         return True
+
+    def _tell_refused(self, advice: Advice, outcome: OrderOutcome) -> None:
+        self._tell(
+            advice,
+            Disposition.ABANDONED,
+            StatusReason.SCHEDULER_REFUSED,
+            f"The scheduler refused: {outcome.answer}",
+        )
 
     def _tell_next(self, advice: Advice, step: Next) -> None:
         match step:

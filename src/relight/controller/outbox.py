@@ -47,7 +47,7 @@ class Outbox:
         path.parent.mkdir(parents=True, exist_ok=True)
         self._lines = {line.order.key: line for line in _read(path)}
         self._rewrite()
-        self._file = path.open("ab")
+        self._file = path.open("ab", buffering=0)
 
     def close(self) -> None:
         """Close the file."""
@@ -102,6 +102,13 @@ class Outbox:
             return False
         return now - line.at >= REPEAT_AFTER
 
+    def refusal(self, order: Order) -> OrderOutcome | None:
+        """Return the scheduler's no to an order, None when it did not say no."""
+        line = self._lines.get(order.key)
+        outcome = line.outcome if line is not None else None
+        refused = outcome is not None and outcome.outcome is Outcome.REFUSED
+        return outcome if refused else None
+
     def is_forgotten(self, order: Order, now: Instant) -> bool:
         """Tell whether the scheduler did a requeue long ago and has undone it since.
 
@@ -118,10 +125,18 @@ class Outbox:
         )
 
     def _append(self, line: Line) -> None:
+        """Write a line durably; one that did not get there whole is cut off and not believed."""
+        file = self._file.fileno()
+        end = os.fstat(file).st_size
+        rest = memoryview(msgspec.json.encode(line) + b"\n")
+        try:
+            while rest:
+                rest = rest[self._file.write(rest) :]
+            os.fsync(file)
+        except OSError:
+            os.ftruncate(file, end)
+            raise
         self._lines[line.order.key] = line
-        self._file.write(msgspec.json.encode(line) + b"\n")
-        self._file.flush()
-        os.fsync(self._file.fileno())
 
     def _rewrite(self) -> None:
         """Keep the newest line of each key, in one new file that replaces the old at once."""
@@ -132,6 +147,16 @@ class Outbox:
             file.flush()
             os.fsync(file.fileno())
         fresh.replace(self._path)
+        _flush_folder(self._path.parent)
+
+
+def _flush_folder(folder: Path) -> None:
+    """Make the new name durable too: after a power cut the old file would lack what follows."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _read(path: Path) -> list[Line]:

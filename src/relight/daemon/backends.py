@@ -28,6 +28,7 @@ from relight.model.questions import CapacityAsked, Question
 from relight.model.stimuli import (
     AttemptSeen,
     CapacitySeen,
+    FindingMade,
     JobGone,
     NodeSeen,
     OrderDone,
@@ -75,7 +76,7 @@ class Backend:
                 self._keep(case)
 
     def when_stirred(self, call: Callable[[], None]) -> None:
-        """Call ``call`` whenever advice has changed or an attempt has ended."""
+        """Call ``call`` whenever advice changed, an attempt ended or a log told of trouble."""
         self._stirred = call
 
     def health(self) -> Health:
@@ -221,7 +222,7 @@ class Backend:
             )
         )
         self._keep(case)
-        if advice or any(_is_end(one) for one in stimuli):
+        if advice or any(_is_urgent(one) for one in stimuli):
             self._stirred()
         for entry in entries:
             _log.info(entry.reason.sentence, job=str(entry.job), code=entry.reason.code)
@@ -358,7 +359,10 @@ def _key(fact: JobFact, reuse: int = 0) -> JobKey:
     return JobKey(cluster=fact.cluster, scheduler_id=fact.scheduler_id, reuse=reuse)
 
 
-def _is_end(stimulus: Stimulus) -> bool:
+def _is_urgent(stimulus: Stimulus) -> bool:
+    """Tell whether every loop should look at once: an attempt ended, or its log says why."""
+    if isinstance(stimulus, FindingMade):
+        return True
     return isinstance(stimulus, AttemptSeen) and stimulus.fact.state in ENDED
 
 

@@ -16,7 +16,7 @@ from relight.controller.isolation import for_each
 from relight.daemon.backends import Backend
 from relight.engine.cases import AttemptCase, Case
 from relight.model.incidents import Phase
-from relight.model.instants import EPOCH, Instant, later, seconds
+from relight.model.instants import EPOCH, Instant, between, in_seconds, later, seconds
 from relight.model.jobs import AttemptKey
 from relight.model.signals import FileUnseen, Reading
 from relight.model.stimuli import FindingMade, ProgressSeen, Stimulus
@@ -33,6 +33,9 @@ BUDGET = 8 * 1024 * 1024
 PROGRESS_EVERY = seconds(60)
 UNSEEN_AFTER = seconds(30)
 """An attempt may run this long before files that are not there yet are called unseen."""
+USUAL_WAIT = 1.0
+"""Seconds between two rounds while nothing is wrong."""
+BRISK_WAIT = 0.2
 TAILS_EVERY = seconds(2)
 """While trouble settles, the last lines are saved this often: a restart may truncate them."""
 QUIET = seconds(0.4)
@@ -73,8 +76,8 @@ class Perceiver:
         self._clock = clock
         self._watches: dict[AttemptKey, _Watch] = {}
 
-    def round(self) -> bool:
-        """Read what is new in every watched attempt; return whether one waits for its end."""
+    def round(self) -> float:
+        """Read what is new in every watched attempt; return the seconds to the next round."""
         wanted = [
             (case, attempt)
             for case in self._backend.open_cases()
@@ -87,9 +90,16 @@ class Perceiver:
         for key in self._watches.keys() - keys:
             del self._watches[key]
         for_each(wanted, lambda one: self._read(*one))
-        return any(
-            attempt.ended_seen_at is not None or _is_troubled(attempt) for _, attempt in wanted
-        )
+        return min((self._wait(case, attempt) for case, attempt in wanted), default=USUAL_WAIT)
+
+    def _wait(self, case: Case, attempt: AttemptCase) -> float:
+        """Return how soon an attempt is to be read again: its end is waited for exactly."""
+        watch = self._watches.get(case.key_of(attempt.number))
+        if attempt.ended_seen_at is not None and watch is not None and watch.quiet_since:
+            left = QUIET - between(watch.quiet_since, self._clock())
+            return min(BRISK_WAIT, max(0.0, in_seconds(left)))
+        is_urgent = attempt.ended_seen_at is not None or _is_troubled(attempt)
+        return BRISK_WAIT if is_urgent else USUAL_WAIT
 
     def _read(self, case: Case, attempt: AttemptCase) -> None:
         key = case.key_of(attempt.number)

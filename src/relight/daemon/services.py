@@ -20,6 +20,8 @@ from relight.rules.loading import load, revision
 from relight.sources.owner_readers import OwnerReaders
 from relight.store.stores import Store
 
+AT_ONCE = 0.02
+"""Seconds to the next look after an order: it is usually done by then."""
 BRISK = 0.2
 """Seconds between two looks while something is under way."""
 LONGEST_BACKOFF = 30.0
@@ -75,7 +77,7 @@ class Service:
         for loop in self._loops:
             loop.start()
 
-    def stop(self) -> None:
+    def close(self) -> None:
         """End every loop after its present turn, then the readers and outboxes."""
         for loop in self._loops:
             loop.ask_to_stop()
@@ -91,7 +93,7 @@ class Service:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.stop()
+        self.close()
 
     def _stir(self) -> None:
         for loop in self._loops:
@@ -160,6 +162,8 @@ class _ControllerLoop(_Loop):
         if self._unseen:
             _log.info("the scheduler answers again", looks_missed=self._unseen)
         self._unseen = 0
+        if cycle.has_ordered:
+            return AT_ONCE
         return min(BRISK, self._poll) if cycle.is_busy else self._poll
 
 
@@ -169,7 +173,7 @@ class _PerceptionLoop(_Loop):
         self._perceiver = perceiver
 
     def turn(self) -> float:
-        return BRISK if self._perceiver.round() else 1.0
+        return self._perceiver.round()
 
 
 class _ClockLoop(_Loop):

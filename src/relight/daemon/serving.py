@@ -7,6 +7,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import structlog
@@ -38,6 +39,7 @@ def serve(settings: Settings, say: Callable[[str], None]) -> None:
 
     """
     parts = parts_of(settings)
+    os.umask(0o027)  # what is written down about jobs is for relight's own group at most
     folder = Path(settings.store.path)
     folder.mkdir(parents=True, exist_ok=True, mode=0o750)
     with _OnlyOne(folder):
@@ -46,13 +48,14 @@ def serve(settings: Settings, say: Callable[[str], None]) -> None:
             signal.signal(number, lambda *_: stop.set())
         with (
             Store.open(settings.store.database) as store,
-            Service(parts, store, folder, now) as service,
+            closing(Service(parts, store, folder, now)) as service,
             run_server(
                 create_app(Ports(records=store, daemon=service.backend)),
                 settings.serve.host,
                 settings.serve.port,
             ) as server,
         ):
+            service.start()  # only now: an address that is refused must come before any look
             for part in parts:
                 say(_describe(part.name, can_change=part.hands is not None))
             say(f"Listening on {server.url}")

@@ -11,12 +11,17 @@ from collections.abc import Sequence
 
 from relight.model.advice import Decision
 from relight.model.findings import Domain, Remedy
-from relight.model.instants import Span, show_span
+from relight.model.instants import Span, seconds, show_span
 from relight.model.reasons import Reason
 from relight.model.records import Record
 from relight.model.verdicts import Verdict
 from relight.policy.policies import Policy
 
+LONGEST_BACKOFF = seconds(86_400)
+"""A doubled wait ends here: a scheduler that requeues by itself can restart a job any number
+of times, and an instant must stay one that can be written down."""
+
+_MOST_DOUBLINGS = 40
 _JUDGED = frozenset({Domain.APPLICATION, Domain.USER, Domain.UNKNOWN})
 _SHARED = frozenset({Domain.STORAGE, Domain.NETWORK, Domain.SCHEDULER, Domain.SYSTEM_SOFTWARE})
 _EXCLUDES = frozenset({Remedy.RESTART_EXCLUDING_NODE, Remedy.RESTART_EXCLUDING_NODE_AND_DRAIN})
@@ -264,7 +269,10 @@ def _will_wait(around: Circumstances) -> str:
 
 def _backoff(policy: Policy, around: Circumstances) -> Span:
     in_a_row = 0 if around.gained else used_restarts(around.history)
-    return Span(policy.backoff * 2 ** (in_a_row - 1)) if in_a_row else Span(0)
+    if not in_a_row:
+        return Span(0)
+    doubled = policy.backoff * 2 ** min(in_a_row - 1, _MOST_DOUBLINGS)
+    return Span(min(doubled, max(policy.backoff, LONGEST_BACKOFF)))
 
 
 def _none(code: str, sentence: str) -> Ruling:

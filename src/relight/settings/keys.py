@@ -60,7 +60,7 @@ SECTIONS = {
     "opt_in": "Which jobs are watched without a word from their owner; the first match wins.",
     "policy": "What may be done for a job, and how often. `default` exists without being written.",
     "store": "Where relight keeps what it knows.",
-    "serve": "Where the API and the dashboard listen.",
+    "serve": "Where the API listens.",
 }
 
 KEYS = (
@@ -245,14 +245,14 @@ KEYS = (
         "serve.host",
         Text(words="a host name or an address", pattern=r"[A-Za-z0-9.:_-]{1,253}"),
         '"127.0.0.1"',
-        "Is the address that the API and the dashboard listen on.",
+        "Is the address that the API listens on.",
         "Nothing is open to the network that nobody opened.",
     ),
     Key(
         "serve.port",
         Whole(0, 65_535),
         "8474",
-        "Is the port that the API and the dashboard listen on; 0 lets the system pick one.",
+        "Is the port that the API listens on; 0 lets the system pick one.",
         "Above 1023, so that it needs no root.",
     ),
 )

@@ -50,7 +50,7 @@ class Store(Record, frozen=True, kw_only=True):
 
 
 class Serve(Record, frozen=True, kw_only=True):
-    """Where the API and the dashboard listen; port 0 lets the system pick one."""
+    """Where the API listens; port 0 lets the system pick one."""
 
     host: str = "127.0.0.1"
     port: int = 8474
