@@ -151,16 +151,95 @@ def test_a_symptom_alone_never_restarts_a_living_attempt() -> None:
     assert story.attempt().advice is None
 
 
-def test_a_task_that_srun_reports_dead_restarts_a_living_attempt_after_a_short_grace() -> None:
-    story = running().find(
-        "task-exited",
-        role=Role.SYMPTOM,
-        domain=Domain.UNKNOWN,
-        remedy=Remedy.CONFIRM_THEN_STOP,
-        task_gone=True,
+def test_a_task_that_srun_reports_dead_restarts_a_living_attempt_that_stands_still() -> None:
+    story = (
+        running()
+        .progress(best_step=4)
+        .find(
+            "task-exited",
+            role=Role.SYMPTOM,
+            domain=Domain.UNKNOWN,
+            remedy=Remedy.CONFIRM_THEN_STOP,
+            task_gone=True,
+        )
     )
-    assert story.wait(4).attempt().advice is None
+    assert story.wait(59).attempt().advice is None
     assert story.wait(2).advice().decision is Decision.RESTART
+
+
+def test_a_dead_task_of_a_job_that_goes_on_stepping_restarts_nothing() -> None:
+    story = running().progress(best_step=4)
+    story.find("task-exited", role=Role.SYMPTOM, domain=Domain.UNKNOWN, task_gone=True)
+    for number in range(5, 30):
+        story.wait(30).progress(best_step=number)
+    assert story.attempt().advice is None
+
+
+def test_a_worker_restarted_in_place_lives_though_it_is_below_its_best_step() -> None:
+    story = running().progress(best_step=40, last_step=40).find("ecc", ranks=(1,), tasks=(1,))
+    for number in range(5, 35):
+        story.wait(10).progress(best_step=40, last_step=number)
+    assert story.attempt().advice is None
+
+
+def test_silence_that_nobody_listened_to_proves_nothing() -> None:
+    story = running().progress(best_step=10).find("ecc", ranks=(1,), tasks=(1,))
+    story.is_listened_to = False
+    assert story.wait(600).attempt().advice is None
+    story.is_listened_to = True
+    assert story.wait(30).advice().while_living
+
+
+def test_silence_of_logs_that_became_unreadable_proves_nothing() -> None:
+    story = running().progress(best_step=10).find("ecc", ranks=(1,), tasks=(1,))
+    story.progress(logs_unseen="permission denied")
+    assert story.wait(600).attempt().advice is None
+
+
+def test_a_suspended_job_is_left_alone_and_its_clock_starts_anew_when_it_resumes() -> None:
+    story = running().progress(best_step=10).find("ecc", ranks=(1,), tasks=(1,)).wait(30)
+    story.see(JobState.SUSPENDED).wait(600)
+    assert story.attempt().advice is None
+    story.see(JobState.RUNNING).wait(55)
+    assert story.attempt().advice is None
+    assert story.wait(10).advice().while_living
+
+
+def test_a_step_after_the_advice_withdraws_it() -> None:
+    story = running().progress(best_step=10).find("ecc", ranks=(1,), tasks=(1,)).wait(61)
+    assert story.advice().is_active
+    story.progress(best_step=11)
+    assert story.advice().status.reason is StatusReason.SUPERSEDED
+
+
+def test_a_comment_that_opts_out_closes_the_advice() -> None:
+    story = crashed()
+    story.see(JobState.FAILED, exit_status=1, comment='{"relight": false}')
+    assert story.advice().status.reason is StatusReason.CHANGED_BY_PERSON
+
+
+def test_advice_on_a_living_attempt_of_a_job_that_went_on_without_it_is_no_riddle() -> None:
+    story = Story(policy_book=book(Mode.MONITOR)).see(JobState.RUNNING).progress(best_step=9)
+    story.find("ecc", ranks=(1,), tasks=(1,)).wait(61)
+    story.see(JobState.RUNNING, 1).progress(final=True)
+    assert story.advice().decision is Decision.NONE
+
+
+def test_exclusions_are_given_back_when_the_job_has_waited_too_long_with_them() -> None:
+    story = crashed()
+    story.see(JobState.PENDING, 1).wait(3601)
+    assert story.advice().generation == 2
+    assert story.advice().given_back == ("node-02",)
+    assert story.advice().is_active
+
+
+def test_blame_that_does_not_survive_its_test_is_taken_back() -> None:
+    story = requeued(crashed())
+    story.find("ecc", attempt=1, ranks=(2,), tasks=(2,), offset=90)
+    story.see(JobState.FAILED, 1, exit_status=1, nodes=("node-01", "node-03", "node-04"))
+    story.progress(1, final=True)
+    assert story.advice(1).exclusions == ("node-04",)
+    assert story.advice(1).given_back == ("node-02",)
 
 
 def test_a_findings_survived_in_place_does_not_explain_a_later_failure() -> None:

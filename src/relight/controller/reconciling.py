@@ -27,6 +27,14 @@ from relight.model.records import Record
 NO_FIT = frozenset({"BadConstraints", "PartitionNodeLimit"})
 """Reasons of a waiting job by which Slurm says that it can never start as it is constrained."""
 
+CREDENTIAL_WAIT = seconds(2)
+"""How long after a requeue (the new submit time) the job may start at the earliest.
+
+slurmd refuses a credential that was made in the same second in which the job was last
+killed on that node ("already killed, do not launch batch job"), and the attempt is lost.
+Source: slurm_cred_revoked in Slurm's slurm_cred.c; seen on 22.05.
+"""
+
 _START_SLACK = seconds(2)
 """A wait that is over in less than this is not worth a postponement."""
 
@@ -110,6 +118,11 @@ def _requeue(fact: JobFact, advice: Advice, past: Past) -> Next:
             return Wait(why="The job runs again, although it was seen to end.")
         case _:
             pass
+    if fact.successors:
+        return _abandoned(
+            StatusReason.SUCCESSOR_EXISTS,
+            f"Job {', '.join(fact.successors[:3])} was submitted to follow this one.",
+        )
     if past is Past.REFUSED:
         return _abandoned(
             StatusReason.SCHEDULER_REFUSED, "The scheduler refused to requeue the job."
@@ -137,15 +150,10 @@ def _next_attempt(fact: JobFact, advice: Advice, past: Past, now: Instant) -> Ne
         return _started(fact, advice)
     if fact.state in (JobState.COMPLETING, JobState.UNKNOWN, JobState.SUSPENDED):
         return Wait(why="The nodes of the failed attempt are not free yet.")
-    if fact.held_by in _PEOPLE:
-        return _abandoned(
-            StatusReason.CHANGED_BY_PERSON, f"The job is held ({fact.reason}); that stands."
-        )
-    if fact.held_by in (Holder.LAUNCH_FAILURE, Holder.MAX_REQUEUE):
-        return _abandoned(
-            StatusReason.SCHEDULER_REFUSED,
-            f"Slurm itself holds the job ({fact.reason}): look at the node, then release it.",
-        )
+    if is_noted(fact.note, advice) and _reason(fact) in NO_FIT:
+        return _waiting(fact, advice)
+    if fact.held_by is not Holder.NOBODY:
+        return _held(fact)
     if not ours and not advice.already_requeued:
         return _abandoned(
             StatusReason.CHANGED_BY_PERSON, "Somebody else requeued the job; that stands."
@@ -153,6 +161,17 @@ def _next_attempt(fact: JobFact, advice: Advice, past: Past, now: Instant) -> Ne
     if is_noted(fact.note, advice):
         return _waiting(fact, advice)
     return _start(fact, advice, now)
+
+
+def _held(fact: JobFact) -> Next:
+    if fact.held_by in _PEOPLE:
+        return _abandoned(
+            StatusReason.CHANGED_BY_PERSON, f"The job is held ({fact.reason}); that stands."
+        )
+    return _abandoned(
+        StatusReason.SCHEDULER_REFUSED,
+        f"Slurm itself holds the job ({fact.reason}): look at the node, then release it.",
+    )
 
 
 def _started(fact: JobFact, advice: Advice) -> Next:
@@ -171,24 +190,29 @@ def _started(fact: JobFact, advice: Advice) -> Next:
 
 def _waiting(fact: JobFact, advice: Advice) -> Next:
     """Return what Slurm's reason tells of a job whose update was accepted."""
-    reason = fact.reason.partition(",")[0]
-    if reason in NO_FIT and advice.exclusions:
+    if _reason(fact) in NO_FIT and advice.ours:
         return Settled(
             disposition=Disposition.PENDING,
             reason=StatusReason.NO_CAPACITY,
-            sentence=f"The scheduler says {reason} without {', '.join(advice.exclusions)}.",
+            sentence=f"The scheduler says {_reason(fact)} without {', '.join(advice.ours)}.",
         )
     return Wait(why=f"Waiting for the scheduler to start the job ({fact.reason or 'queued'}).")
 
 
+def _reason(fact: JobFact) -> str:
+    return fact.reason.partition(",")[0]
+
+
 def _start(fact: JobFact, advice: Advice, now: Instant) -> Next:
+    if fact.submitted_at is not None and now < fact.submitted_at + CREDENTIAL_WAIT:
+        return Wait(why="The nodes have just become free; Slurm's own clean-up needs a moment.")
     postponed = advice.not_before is not None and advice.not_before > now + _START_SLACK
     order = Order(
         attempt=advice.attempt,
         generation=advice.generation,
         verb=Verb.START,
         target=f"generation-{advice.generation}",
-        exclude=tuple(dict.fromkeys([*_users_own(fact, advice), *advice.exclusions])),
+        exclude=tuple(dict.fromkeys([*_kept(fact, advice), *advice.exclusions])),
         note=write_note(fact.note, advice, advice.not_before if postponed else None),
         start_at=advice.not_before if postponed else None,
     )
@@ -203,8 +227,8 @@ def _actions(advice: Advice) -> tuple[Action, ...]:
     return (Action.REQUEUE, Action.EXCLUDE) if advice.exclusions else (Action.REQUEUE,)
 
 
-def _users_own(fact: JobFact, advice: Advice) -> tuple[str, ...]:
-    """Return the exclusions that stay: all but what relight gives back."""
+def _kept(fact: JobFact, advice: Advice) -> tuple[str, ...]:
+    """Return the exclusions that stay: the user's own and relight's, but what it gives back."""
     return tuple(node for node in fact.excluded_nodes if node not in advice.given_back)
 
 
@@ -223,6 +247,8 @@ def _stop(fact: JobFact, advice: Advice) -> Next:
         )
     if fact.state is JobState.COMPLETING:
         return Wait(why="The job is ending.")
+    if is_noted(fact.note, advice) and _reason(fact) in NO_FIT:
+        return _waiting(fact, advice)
     if fact.held_by in _PEOPLE:
         return _abandoned(
             StatusReason.CHANGED_BY_PERSON, f"The job is held ({fact.reason}); that stands."

@@ -110,17 +110,19 @@ class Backend:
             )
 
     def reconciliation_status(self, attempt: AttemptKey, status: ReconciliationStatus) -> None:
-        """Take in how far the world has followed an advice."""
-        self.take(
+        """Take in how far the world has followed an advice; of an unknown job nothing is kept."""
+        self._take_of_known(
             StatusSeen(
                 job=attempt.job, seen_at=self._clock(), attempt=attempt.attempt, status=status
             )
         )
 
     def outcome(self, outcome: OrderOutcome) -> None:
-        """Take in what became of an order."""
+        """Take in what became of an order; of an unknown job nothing is kept."""
         job = outcome.order.attempt.job
-        self.take(OrderDone(job=job, seen_at=self._clock(), outcome=outcome, source="controller"))
+        self._take_of_known(
+            OrderDone(job=job, seen_at=self._clock(), outcome=outcome, source="controller")
+        )
 
     def person_said(
         self, attempt: AttemptKey, *, generation: int, word: Word, who: str, why: str
@@ -185,6 +187,12 @@ class Backend:
             return
         with self._lock:
             self._take(stimuli, perceptions, tails)
+
+    def _take_of_known(self, stimulus: Stimulus) -> None:
+        """Take in a word about a job that was seen: any other would begin a case without one."""
+        with self._lock:
+            if stimulus.job in self._cases or self._store.case(stimulus.job) is not None:
+                self.take(stimulus)
 
     def _take(
         self,

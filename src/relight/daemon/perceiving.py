@@ -17,7 +17,7 @@ from relight.daemon.backends import Backend
 from relight.engine.cases import AttemptCase, Case
 from relight.model.incidents import Phase
 from relight.model.instants import EPOCH, Instant, between, in_seconds, later, seconds
-from relight.model.jobs import AttemptKey
+from relight.model.jobs import AttemptKey, JobState
 from relight.model.signals import FileUnseen, Reading
 from relight.model.stimuli import FindingMade, ProgressSeen, Stimulus
 from relight.perception.attempts import Perceived, PerceptionState, conclude, perceive
@@ -31,6 +31,8 @@ from relight.store.stores import Store
 BUDGET = 8 * 1024 * 1024
 """Bytes of one attempt read in one round, so that a flood in one job starves no other."""
 PROGRESS_EVERY = seconds(60)
+LISTENED_EVERY = seconds(5)
+"""While trouble settles, this often it is told that the files were listened to."""
 UNSEEN_AFTER = seconds(30)
 """An attempt may run this long before files that are not there yet are called unseen."""
 USUAL_WAIT = 1.0
@@ -38,6 +40,7 @@ USUAL_WAIT = 1.0
 BRISK_WAIT = 0.2
 TAILS_EVERY = seconds(2)
 """While trouble settles, the last lines are saved this often: a restart may truncate them."""
+MET_LATE = seconds(10)
 QUIET = seconds(0.4)
 """An ended attempt's files are at their end when nothing came for this long."""
 
@@ -53,6 +56,8 @@ class _Watch:
     told: ProgressSeen | None = None
     told_at: Instant | None = None
     quiet_since: Instant | None = None
+    is_catching_up: bool = False
+    """Met late: what the files hold already may be of attempts or jobs before it."""
     is_stale: bool = False
     """Something was read since tails and positions were last saved."""
     tails_due: Instant = EPOCH
@@ -119,7 +124,11 @@ class Perceiver:
         watch.is_stale = watch.is_stale or any(
             isinstance(one, Reading) and one.data for one in heard
         )
-        final = attempt.ended_seen_at is not None and self._is_drained(watch, heard, now)
+        if watch.is_catching_up:
+            # What stands there may be of attempts that nobody watched: none of it is blamed.
+            perceived = msgspec.structs.replace(perceived, findings=())
+            watch.is_catching_up = any(isinstance(one, Reading) and not one.at_end for one in heard)
+        final = _writes_no_more(case, attempt) and self._is_drained(watch, heard, now)
         if final:
             last = conclude(watch.state, now, watch.ears)
             watch.state = last.state
@@ -133,15 +142,23 @@ class Perceiver:
         saved = self._store.perception(key)
         if saved is not None:
             return _Watch(state=msgspec.json.decode(saved.state, type=PerceptionState), ears=ears)
-        return _Watch(state=self._inherited(case, key), ears=ears)
+        inherited = self._inherited(case, key)
+        attempt = case.attempt(key.attempt)
+        return _Watch(
+            state=inherited or PerceptionState(),
+            ears=ears,
+            is_catching_up=inherited is None
+            and attempt is not None
+            and _was_met_late(attempt, self._clock()),
+        )
 
-    def _inherited(self, case: Case, key: AttemptKey) -> PerceptionState:
+    def _inherited(self, case: Case, key: AttemptKey) -> PerceptionState | None:
         """Begin where the attempt before ended: its job may append to the same files."""
         if key.attempt == 0:
-            return PerceptionState()
+            return None
         before = self._store.perception(case.key_of(key.attempt - 1))
         if before is None:
-            return PerceptionState()
+            return None
         old = msgspec.json.decode(before.state, type=PerceptionState)
         return PerceptionState(
             files={
@@ -222,6 +239,10 @@ class Perceiver:
         told = watch.told
         if told is None:
             return _differs(seen, attempt)
+        since = watch.told_at
+        is_due = since is None or between(since, seen.seen_at) >= LISTENED_EVERY
+        if is_due and _is_troubled(attempt):
+            return True
         if _same(seen, told):
             return False
         at_once = (
@@ -232,8 +253,7 @@ class Perceiver:
             or seen.logs_unseen != told.logs_unseen
             or attempt.number > 0
         )
-        since = watch.told_at
-        return at_once or since is None or seen.seen_at - since >= PROGRESS_EVERY
+        return at_once or since is None or between(since, seen.seen_at) >= PROGRESS_EVERY
 
 
 def _to_read(case: Case) -> AttemptCase | None:
@@ -243,6 +263,25 @@ def _to_read(case: Case) -> AttemptCase | None:
         if began and not attempt.logs_read:
             return attempt
     return None
+
+
+def _was_met_late(attempt: AttemptCase, now: Instant) -> bool:
+    """Tell whether a living attempt had run for a while before it was first listened to."""
+    if attempt.ended_seen_at is not None or attempt.running_at is None:
+        return False
+    return between(attempt.running_at, now) > MET_LATE
+
+
+def _writes_no_more(case: Case, attempt: AttemptCase) -> bool:
+    """Tell whether an attempt is over and nothing of it can write any more.
+
+    One that was requeued while it ran goes on writing until its nodes are free: its last
+    words would else be taken for the first of the next attempt.
+    """
+    if attempt.ended_seen_at is None:
+        return False
+    following = case.attempt(attempt.number + 1)
+    return following is None or following.fact.state is not JobState.COMPLETING
 
 
 def _overtaken(case: Case, attempt: AttemptCase) -> bool:
@@ -268,6 +307,7 @@ def _progress(
         source="logs",
         attempt=attempt.number,
         best_step=progress.best_step,
+        last_step=progress.last_step,
         best_checkpoint=progress.best_checkpoint,
         resumed_from=progress.resumed_from,
         first_step=progress.first_step,
@@ -286,7 +326,7 @@ def _unseen(attempt: AttemptCase, state: PerceptionState, now: Instant, *, final
     if seen_any or not state.unseen:
         return ""
     began = attempt.running_at or attempt.first_seen_at
-    if not final and now - began < UNSEEN_AFTER:
+    if not final and not state.files and now - began < UNSEEN_AFTER:
         return ""
     return "; ".join(f"{file}: {why}" for file, why in sorted(state.unseen.items())[:3])
 

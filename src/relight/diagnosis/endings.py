@@ -66,7 +66,11 @@ def verdict_of_plain_ending(ending: Ending) -> Verdict | None:
 
 
 def verdict_without_findings(ending: Ending, logs_unseen: str) -> Verdict:
-    """Return what can be said when no line explains the end: the state and the exit code."""
+    """Return what can be said when no line explains the end: the state and the exit code.
+
+    What the scheduler itself says of the cause needs no log; a job whose node did not boot
+    has none.
+    """
     if ending.state is JobState.OUT_OF_MEMORY:
         return _unexplained(
             "out-of-memory",
@@ -74,6 +78,14 @@ def verdict_without_findings(ending: Ending, logs_unseen: str) -> Verdict:
             Domain.APPLICATION,
             Remedy.CONFIRM_THEN_STOP,
             "the scheduler says that the job ran out of host memory",
+        )
+    if ending.state is JobState.BOOT_FAIL:
+        return _unexplained(
+            "boot-fail",
+            "node_failure",
+            Domain.SYSTEM_SOFTWARE,
+            Remedy.RESTART,
+            "a node of the job did not boot",
         )
     if logs_unseen:
         return _unexplained(
@@ -86,14 +98,6 @@ def verdict_without_findings(ending: Ending, logs_unseen: str) -> Verdict:
     if ending.exit_status in _EXIT_CODES:
         cause, domain, words = _EXIT_CODES[ending.exit_status]
         return _unexplained(cause, "config_error", domain, Remedy.STOP, words)
-    if ending.state is JobState.BOOT_FAIL:
-        return _unexplained(
-            "boot-fail",
-            "node_failure",
-            Domain.SYSTEM_SOFTWARE,
-            Remedy.RESTART,
-            "a node of the job did not boot",
-        )
     ended = _describe_exit(ending)
     return _unexplained(
         "unknown-failure",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from relight.engine.cases import AttemptCase, Requeuer
-from relight.engine.outcomes import permit_for, withdraw
+from relight.engine.outcomes import give_back, permit_for, withdraw
 from relight.engine.turns import Turn, close, moved
 from relight.model.advice import (
     Advice,
@@ -19,8 +19,8 @@ from relight.model.advice import (
 )
 from relight.model.audit import Topic
 from relight.model.incidents import Phase
-from relight.model.instants import later, seconds
-from relight.model.jobs import JobFact
+from relight.model.instants import between, later, seconds, show_span
+from relight.model.jobs import WAITING, JobFact
 from relight.model.questions import CapacityAsked
 from relight.model.reasons import Reason
 from relight.model.verdicts import Verdict
@@ -71,6 +71,10 @@ def keep_advice(turn: Turn, attempt: AttemptCase) -> None:
     if advice.expires_at is None:
         return
     if turn.now >= advice.expires_at:
+        following = turn.case.attempt(attempt.number + 1)
+        if advice.ours and following is not None and following.fact.state in WAITING:
+            _stop_excluding(turn, advice)
+            return
         what = (
             "nobody approved it" if advice.approval is Approval.WAITING else "it was not followed"
         )
@@ -82,6 +86,17 @@ def keep_advice(turn: Turn, attempt: AttemptCase) -> None:
         )
         return
     turn.wake(advice.expires_at)
+
+
+def _stop_excluding(turn: Turn, advice: Advice) -> None:
+    """Give every exclusion back when a job has waited too long with them (law 4)."""
+    patience = between(advice.made_at, turn.now)
+    give_back(turn, advice, advice.ours, f"it has waited for {show_span(patience)}.")
+    attempt = turn.case.attempt(advice.attempt.attempt)
+    if attempt is not None and attempt.advice is not None:
+        expires = later(turn.now, patience)
+        turn.publish(msgspec.structs.replace(attempt.advice, expires_at=expires))
+        turn.wake(expires)
 
 
 def _knows_capacity(turn: Turn, verdict: Verdict) -> bool:
@@ -159,6 +174,8 @@ def _advice(turn: Turn, attempt: AttemptCase, ruling: Ruling, policy: Policy) ->
     needed = actions_needed(ruling, is_living=is_living, is_requeued=is_requeued)
     allowed = all(action in policy.may for action in needed)
     generation = attempt.advice.generation + 1 if attempt.advice is not None else 1
+    earlier = _earlier_exclusions(turn, attempt, ruling)
+    withdrawn = earlier if _failed_alike_without(turn, attempt, earlier) else ()
     idle = ReconciliationStatus(
         disposition=Disposition.CONVERGED,
         reason=StatusReason.ALREADY_SATISFIED,
@@ -175,6 +192,8 @@ def _advice(turn: Turn, attempt: AttemptCase, ruling: Ruling, policy: Policy) ->
         made_at=turn.now,
         exclusions=ruling.exclusions,
         least_exclusions=ruling.least_exclusions,
+        earlier_exclusions=tuple(node for node in earlier if node not in withdrawn),
+        given_back=withdrawn,
         not_before=later(turn.now, ruling.wait) if ruling.wait else None,
         expires_at=later(later(turn.now, policy.expires), ruling.wait),
         while_living=is_living,
@@ -190,6 +209,30 @@ def _advice(turn: Turn, attempt: AttemptCase, ruling: Ruling, policy: Policy) ->
         return msgspec.structs.replace(advice, approval=Approval.WAITING)
     permit = permit_for(advice, attempt.fact.partition, policy)
     return msgspec.structs.replace(advice, permit=permit)
+
+
+def _earlier_exclusions(turn: Turn, attempt: AttemptCase, ruling: Ruling) -> tuple[str, ...]:
+    """Return the nodes that relight left out for earlier attempts and that still are left out."""
+    out: dict[str, None] = {}
+    for one in turn.case.attempts:
+        if one.number >= attempt.number or one.advice is None or not one.orders:
+            continue
+        out.update(dict.fromkeys(one.advice.exclusions))
+        for node in one.advice.given_back:
+            out.pop(node, None)
+    return tuple(node for node in out if node not in ruling.exclusions)
+
+
+def _failed_alike_without(turn: Turn, attempt: AttemptCase, earlier: tuple[str, ...]) -> bool:
+    """Tell whether this attempt failed as the one before, though the nodes were left out.
+
+    Then the blame did not survive its test, and they are given back (law 13).
+    """
+    before = turn.case.attempt(attempt.number - 1)
+    if not earlier or before is None or before.incident is None or attempt.incident is None:
+        return False
+    one, other = before.incident.verdict, attempt.incident.verdict
+    return one is not None and other is not None and one.fingerprint == other.fingerprint
 
 
 def _reason_within(ruling: Ruling, policy: Policy, *, allowed: bool) -> Reason:
@@ -222,6 +265,8 @@ def _move_incident(turn: Turn, number: int, advice: Advice) -> None:
     if attempt is None or attempt.incident is None:
         return
     incident = attempt.incident
+    if incident.phase not in (Phase.DIAGNOSED, Phase.ADVISED):
+        return  # the job went on without waiting for the advice
     times = msgspec.structs.replace(
         incident.times,
         advised=turn.now,
@@ -229,4 +274,4 @@ def _move_incident(turn: Turn, number: int, advice: Advice) -> None:
     )
     turn.change(number, incident=moved(incident, Phase.ADVISED, times=times))
     if not advice.is_active:
-        close(turn, number, advice.reason.code, advice.reason.sentence)
+        close(turn, number, advice.reason.code, advice.reason.sentence, is_told=True)

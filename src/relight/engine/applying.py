@@ -150,6 +150,15 @@ def _update(turn: Turn, attempt: AttemptCase, fact: JobFact) -> None:
     has_run = fact.state is JobState.RUNNING or (fact.state in ENDED and bool(fact.nodes))
     if has_run and attempt.running_at is None:
         changes["running_at"] = fact.started_at or turn.now
+    if fact.state is JobState.SUSPENDED:
+        withdraw(
+            turn,
+            attempt.number,
+            StatusReason.CHANGED_BY_PERSON,
+            "The job was suspended: what its silence meant is open again.",
+        )
+    if attempt.fact.state is JobState.SUSPENDED and attempt.incident is not None:
+        changes["incident"] = msgspec.structs.replace(attempt.incident, stepped_at=turn.now)
     if fact.state in ENDED and attempt.ended_seen_at is None:
         changes["ended_seen_at"] = turn.now
         changes["ended_at"] = fact.ended_at
@@ -212,6 +221,7 @@ def _progress_seen(turn: Turn, seen: ProgressSeen) -> None:
         return
     progress = Progress(
         best_step=_highest(attempt.progress.best_step, seen.best_step),
+        last_step=seen.last_step if seen.last_step is not None else attempt.progress.last_step,
         best_checkpoint=_highest(attempt.progress.best_checkpoint, seen.best_checkpoint),
         resumed_from=_first(attempt.progress.resumed_from, seen.resumed_from),
         first_step=_first(attempt.progress.first_step, seen.first_step),
@@ -225,6 +235,7 @@ def _progress_seen(turn: Turn, seen: ProgressSeen) -> None:
         progress=progress,
         logs_unseen=seen.logs_unseen,
         logs_read=attempt.logs_read or seen.final,
+        heard_at=attempt.heard_at if seen.logs_unseen else turn.now,
     )
     if seen.logs_unseen and seen.logs_unseen != attempt.logs_unseen:
         turn.tell(
@@ -238,9 +249,14 @@ def _progress_seen(turn: Turn, seen: ProgressSeen) -> None:
 
 
 def _stepped(before: AttemptCase, after: AttemptCase) -> bool:
-    best = after.progress.best_step
-    return best is not None and (
-        before.progress.best_step is None or best > before.progress.best_step
+    """Tell whether a step was completed: the step told last is another, or the best is higher.
+
+    A worker that was restarted in place begins below the best step, and it lives.
+    """
+    was, now = before.progress, after.progress
+    return now.best_step is not None and (was.best_step, was.last_step) != (
+        now.best_step,
+        now.last_step,
     )
 
 
@@ -255,12 +271,12 @@ def _recovered_in_place(turn: Turn, attempt: AttemptCase) -> None:
         incident, steps_after=incident.steps_after + 1, stepped_at=turn.now
     )
     turn.change(attempt.number, incident=incident)
+    step = attempt.progress.last_step or attempt.progress.best_step
+    withdraw(turn, attempt.number, StatusReason.SUPERSEDED, f"Step {step} was completed after all.")
     if incident.steps_after < STEPS_THAT_SHOW_LIFE:
         return
-    step = attempt.progress.best_step
     sentence = f"Steps go on (step {step}): the attempt recovered in place and is left alone."
     close(turn, attempt.number, RECOVERED_IN_PLACE, sentence)
-    withdraw(turn, attempt.number, StatusReason.SUPERSEDED, sentence)
 
 
 def _highest(before: Number | None, after: Number | None) -> Number | None:

@@ -32,6 +32,7 @@ class Progress(Record, frozen=True, kw_only=True):
     """How far an attempt has come, in completed steps and durable checkpoints (law 8)."""
 
     best_step: int | None = None
+    last_step: int | None = None
     best_checkpoint: int | None = None
     resumed_from: int | None = None
     first_step: int | None = None
@@ -46,7 +47,8 @@ class AttemptCase(Record, frozen=True, kw_only=True):
 
     ``ended_at`` is the scheduler's instant, ``ended_seen_at`` when relight saw it.
     ``gone_nodes`` are nodes of its allocation that the scheduler called down while it lived.
-    ``logs_read`` says that the ended attempt's files were read to their end.
+    ``logs_read`` says that the ended attempt's files were read to their end, ``heard_at``
+    when its files were last listened to, as far as that was told.
     """
 
     number: int
@@ -62,6 +64,7 @@ class AttemptCase(Record, frozen=True, kw_only=True):
     progress: Progress = Progress()
     logs_read: bool = False
     logs_unseen: str = ""
+    heard_at: Instant | None = None
     requeued_by: Requeuer = Requeuer.NOBODY
     incident: Incident | None = None
     past_incidents: tuple[Incident, ...] = ()

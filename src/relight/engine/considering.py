@@ -13,19 +13,24 @@ from relight.diagnosis.verdicts import diagnose
 from relight.engine.advising import give_advice, keep_advice
 from relight.engine.cases import AttemptCase, Requeuer
 from relight.engine.opening import findings_of_story, open_incident
+from relight.engine.outcomes import withdraw
 from relight.engine.recovering import follow_recovery
 from relight.engine.requeuers import requeuer_by_evidence
 from relight.engine.turns import Turn, close, moved
+from relight.model.advice import StatusReason
 from relight.model.audit import Topic
 from relight.model.findings import Finding, Remedy, Role
 from relight.model.incidents import Incident, Phase
 from relight.model.instants import Instant, Span, later, seconds, show_span
 from relight.model.jobs import ENDED, JobState
+from relight.model.orders import OrderOutcome, Outcome
 from relight.model.verdicts import Verdict
 from relight.policy.policies import Policy
 
-TASK_GONE_GRACE = seconds(5)
-"""After the scheduler's word that a task is gone, the launcher has this long to end the job."""
+NODE_GONE_GRACE = seconds(5)
+"""After the scheduler's word that a node is gone, it has this long to end the job itself."""
+HEARD_LATELY = seconds(15)
+"""Silence counts only while the files were listened to within this time."""
 
 _NEEDS_NO_LOGS = frozenset({JobState.CANCELLED, JobState.TIMEOUT, JobState.PREEMPTED})
 TRACEBACKS = "tracebacks"
@@ -40,9 +45,16 @@ def consider(turn: Turn) -> None:
     """Draw every conclusion that the case allows, and set when it wants to be woken."""
     choice = turn.case.choice
     policy = turn.book.policy(choice.policy) if choice.opted_in and not choice.errors else None
-    if policy is not None:
-        for attempt in turn.case.attempts[-2:]:
+    for attempt in turn.case.attempts[-2:]:
+        if policy is not None:
             _consider_attempt(turn, attempt.number, policy)
+        else:
+            withdraw(
+                turn,
+                attempt.number,
+                StatusReason.CHANGED_BY_PERSON,
+                "The job is no longer opted in, or its comment is in error.",
+            )
     turn.case = msgspec.structs.replace(turn.case, wake_at=min(turn.wakes, default=None))
 
 
@@ -63,8 +75,8 @@ def _consider_attempt(turn: Turn, number: int, policy: Policy) -> None:
 
 
 def _judge_ended(turn: Turn, attempt: AttemptCase, policy: Policy, ended: Instant) -> None:
-    if attempt.advice is not None and attempt.orders:
-        return  # it was ended by what relight did
+    if attempt.advice is not None and any(_may_have_ended_it(one) for one in attempt.orders):
+        return
     if attempt.fact.state is JobState.COMPLETED:
         close(turn, attempt.number, "completed", "The attempt completed by itself.")
         return
@@ -88,6 +100,10 @@ def _judge_ended(turn: Turn, attempt: AttemptCase, policy: Policy, ended: Instan
     give_advice(turn, attempt.number, verdict, policy)
 
 
+def _may_have_ended_it(outcome: OrderOutcome) -> bool:
+    return outcome.outcome is not Outcome.REFUSED
+
+
 def _ending(attempt: AttemptCase) -> Ending:
     """Return how the attempt ended; an end that nobody saw counts as a failure."""
     fact = attempt.fact
@@ -103,7 +119,7 @@ def _ending(attempt: AttemptCase) -> Ending:
 
 
 def _judge_living(turn: Turn, attempt: AttemptCase, policy: Policy) -> None:
-    if attempt.running_at is None:
+    if attempt.running_at is None or attempt.fact.state is JobState.SUSPENDED:
         return
     if attempt.gone_nodes and not _has_open_incident(attempt):
         open_incident(turn, attempt.number)
@@ -114,12 +130,15 @@ def _judge_living(turn: Turn, attempt: AttemptCase, policy: Policy) -> None:
     ending = Ending(gone_nodes=attempt.gone_nodes)
     verdict = diagnose(incident.findings, attempt.allocation, ending, attempt.logs_unseen)
     _record_verdict(turn, attempt, verdict)
-    if attempt.progress.best_step is None and not _lost_part(attempt, incident):
+    if attempt.progress.best_step is None and not attempt.gone_nodes:
         _tell_once(turn, attempt)
         return
     due = _settled_at(attempt, incident, policy)
     if turn.now < due:
         turn.wake(due)
+        return
+    if not attempt.gone_nodes and not _was_heard_lately(turn, attempt):
+        turn.wake(later(turn.now, HEARD_LATELY))
         return
     give_advice(turn, attempt.number, verdict, policy)
 
@@ -133,8 +152,16 @@ def _tell_once(turn: Turn, attempt: AttemptCase) -> None:
             Topic.INCIDENT,
             "no-step-seen",
             "No step of this attempt was ever seen, so its silence proves nothing: it is left "
-            "alone until it ends or the scheduler reports a part of it gone.",
+            "alone until it ends or the scheduler says that a node of it is gone.",
         )
+
+
+def _was_heard_lately(turn: Turn, attempt: AttemptCase) -> bool:
+    return (
+        attempt.heard_at is not None
+        and not attempt.logs_unseen
+        and turn.now - attempt.heard_at <= HEARD_LATELY
+    )
 
 
 def _has_open_incident(attempt: AttemptCase) -> bool:
@@ -168,8 +195,8 @@ def _settled_at(attempt: AttemptCase, incident: Incident, policy: Policy) -> Ins
     """Return when a living attempt that goes on without a step is given up (law 7)."""
     told = max((one.seen_at for one in incident.findings), default=incident.opened_at)
     told = max(told, incident.stepped_at or told)
-    if _lost_part(attempt, incident):
-        return later(incident.opened_at, min(policy.settle, TASK_GONE_GRACE))
+    if attempt.gone_nodes:
+        return later(incident.opened_at, min(policy.settle, NODE_GONE_GRACE))
     slowest = max(attempt.progress.step_seconds or 0, attempt.progress.report_seconds or 0)
     return later(told, max(policy.settle, Span(seconds(slowest * _STEPS_MISSED))))
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from relight.model.jobs import JobFact
+from relight.model.jobs import JobFact, JobState
+
+_NOT_BEGUN = frozenset({JobState.COMPLETING, JobState.PENDING, JobState.HELD, JobState.UNKNOWN})
 
 
 class Identity(StrEnum):
@@ -19,9 +21,11 @@ class Identity(StrEnum):
 def identify(known: JobFact | None, fact: JobFact) -> Identity:
     """Return whether ``fact`` is of the known job, its next attempt, or a new job.
 
-    A higher restart count of the same user is the next attempt (submit time changes at each
-    requeue). A restart count that is not higher with a newer submit time, or another user,
-    is a new job. An older submit time is an answer that was overtaken by a later one.
+    A higher restart count of the same user is the next attempt. Another user, or a newer
+    submit time with a restart count that is lower, or equal although the known attempt had
+    begun, is a new job. A requeued job keeps its old submit time while it is COMPLETING and
+    takes the new one when its nodes are free (measured on 22.05): until it runs, a newer
+    submit time tells nothing. An older submit time is an answer that was overtaken.
     """
     if known is None:
         return Identity.NEW_JOB
@@ -31,7 +35,10 @@ def identify(known: JobFact | None, fact: JobFact) -> Identity:
         return Identity.NEXT_ATTEMPT
     newer = _order(known.submitted_at, fact.submitted_at)
     if newer > 0:
-        return Identity.NEW_JOB
+        is_requeue_settling = (
+            fact.restart_count == known.restart_count > 0 and known.state in _NOT_BEGUN
+        )
+        return Identity.SAME_ATTEMPT if is_requeue_settling else Identity.NEW_JOB
     if newer < 0 or fact.restart_count < known.restart_count:
         return Identity.STALE
     return Identity.SAME_ATTEMPT

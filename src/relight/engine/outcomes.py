@@ -87,7 +87,8 @@ def note_status(turn: Turn, number: int, status: ReconciliationStatus) -> None:
             status.sentence or f"Advice is {status.disposition}.",
         )
     if status.disposition is Disposition.ABANDONED:
-        close(turn, number, f"abandoned-{status.reason.replace('_', '-')}", status.sentence)
+        code = f"abandoned-{status.reason.replace('_', '-')}"
+        close(turn, number, code, status.sentence, is_told=True)
 
 
 def withdraw(turn: Turn, number: int, reason: StatusReason, sentence: str) -> None:
@@ -162,16 +163,25 @@ def _moved(before: ReconciliationStatus, after: ReconciliationStatus) -> Reconci
 
 
 def _exclude_less(turn: Turn, advice: Advice, status: ReconciliationStatus) -> None:
-    """Answer a refusal for capacity: give back the weakest suspect, in a new generation."""
-    if not advice.exclusions:
-        return
-    kept = advice.exclusions[:-1]
+    """Answer a refusal for capacity: give back the oldest blame, else the weakest suspect."""
+    if advice.earlier_exclusions:
+        give_back(turn, advice, advice.earlier_exclusions[:1], status.sentence)
+    elif advice.exclusions:
+        give_back(turn, advice, advice.exclusions[-1:], status.sentence)
+
+
+def give_back(turn: Turn, advice: Advice, nodes: tuple[str, ...], why: str) -> None:
+    """Publish a new generation of an advice that leaves ``nodes`` in again (law 4)."""
+    kept = tuple(node for node in advice.exclusions if node not in nodes)
     turn.publish(
         msgspec.structs.replace(
             advice,
             generation=advice.generation + 1,
             exclusions=kept,
-            given_back=(*advice.given_back, advice.exclusions[-1]),
+            earlier_exclusions=tuple(
+                node for node in advice.earlier_exclusions if node not in nodes
+            ),
+            given_back=(*advice.given_back, *nodes),
             least_exclusions=min(advice.least_exclusions, len(kept)),
             status=ReconciliationStatus(generation=advice.generation + 1),
         )
@@ -180,6 +190,5 @@ def _exclude_less(turn: Turn, advice: Advice, status: ReconciliationStatus) -> N
         advice.attempt.attempt,
         Topic.ADVICE,
         "excluded-less",
-        f"{advice.exclusions[-1]} is given back, because the job cannot start without it: "
-        f"{status.sentence}",
+        f"{', '.join(nodes)} may be used again, because the job does not start without: {why}",
     )

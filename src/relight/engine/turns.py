@@ -92,11 +92,15 @@ def moved(incident: Incident, phase: Phase, **fields: object) -> Incident:
     return msgspec.structs.replace(incident, phase=phase, **fields)
 
 
-def close(turn: Turn, number: int, code: str, sentence: str) -> None:
-    """Close the incident of an attempt, if one is open, with the reason."""
+def close(turn: Turn, number: int, code: str, sentence: str, *, is_told: bool = False) -> None:
+    """Close the incident of an attempt, if one is open, with the reason.
+
+    ``is_told`` says that the audit holds the sentence already.
+    """
     attempt = turn.case.attempt(number)
     if attempt is None or attempt.incident is None or attempt.incident.phase is Phase.CLOSED:
         return
     reason = Reason(code=code, sentence=sentence)
     turn.change(number, incident=moved(attempt.incident, Phase.CLOSED, closed=reason))
-    turn.tell(number, Topic.INCIDENT, code, sentence)
+    if not is_told:
+        turn.tell(number, Topic.INCIDENT, code, sentence)

@@ -115,8 +115,9 @@ class Advice(Record, frozen=True, kw_only=True):
 
     ``generation`` rises on each change, and status writes name the one they saw.
     ``exclusions`` are in order of suspicion; the first ``least_exclusions`` must go for the
-    advice to make sense; ``given_back`` are those that an earlier generation left out and
-    this one does not, because the job could not start. ``while_living`` says that the
+    advice to make sense. ``earlier_exclusions`` are those that relight made for earlier
+    attempts and that still hold, the oldest first; ``given_back`` are those of either that
+    it made and now takes back. ``while_living`` says that the
     attempt had not ended when it was given, ``already_requeued`` that the scheduler has
     requeued the job itself.
     """
@@ -129,6 +130,7 @@ class Advice(Record, frozen=True, kw_only=True):
     made_at: Instant
     exclusions: tuple[str, ...] = ()
     least_exclusions: int = 0
+    earlier_exclusions: tuple[str, ...] = ()
     given_back: tuple[str, ...] = ()
     not_before: Instant | None = None
     expires_at: Instant | None = None
@@ -145,6 +147,11 @@ class Advice(Record, frozen=True, kw_only=True):
     def id(self) -> str:
         """Return what names this advice: its attempt, of which it is the only active one."""
         return str(self.attempt)
+
+    @property
+    def ours(self) -> tuple[str, ...]:
+        """Return every exclusion of relight's own that the job would start with."""
+        return (*self.exclusions, *self.earlier_exclusions)
 
     @property
     def is_active(self) -> bool:

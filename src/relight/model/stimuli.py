@@ -58,7 +58,9 @@ class ProgressSeen(_Stimulus, frozen=True, kw_only=True):
     """How far an attempt has come, by its own log.
 
     Sent for the first step of an attempt, every completed checkpoint, the last step before
-    an end, otherwise at most once a minute, and at once while a finding waits to settle.
+    an end, otherwise at most once a minute; while a finding waits to settle, at once and
+    every few seconds, so that silence is known to have been listened to. ``last_step`` is the
+    step told last, which is below ``best_step`` after a restart in place.
     ``final`` says that the ended attempt's files were read to their end. ``logs_unseen``
     is a sentence when they could not be read. ``step_seconds`` is the time of one step,
     ``report_seconds`` the usual time between two progress lines, which may tell of many steps.
@@ -66,6 +68,7 @@ class ProgressSeen(_Stimulus, frozen=True, kw_only=True):
 
     attempt: int
     best_step: int | None = None
+    last_step: int | None = None
     best_checkpoint: int | None = None
     resumed_from: int | None = None
     first_step: int | None = None

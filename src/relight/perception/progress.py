@@ -43,6 +43,7 @@ class Progress(Record, frozen=True, kw_only=True):
     """How far an attempt has come; the fields mean what they mean in ``ProgressSeen``."""
 
     best_step: int | None = None
+    last_step: int | None = None
     best_checkpoint: int | None = None
     resumed_from: int | None = None
     first_step: int | None = None
@@ -101,6 +102,7 @@ class ProgressState(Record, frozen=True, kw_only=True):
         return msgspec.structs.replace(
             told,
             best_step=counter.best,
+            last_step=counter.last,
             first_step=counter.first,
             first_step_at=counter.first_at,
             last_step_at=counter.last_at,

@@ -26,6 +26,7 @@ from relight.policy.policies import Policy, PolicyBook
 KEY = JobKey(cluster="main", scheduler_id="7")
 NODES = ("node-01", "node-02", "node-03")
 COMMENT = '{"relight": {"max_restarts": 3}}'
+LISTENED = seconds(5)
 START = Instant(1_760_000_000_000_000)
 
 
@@ -105,19 +106,28 @@ class Story:
     now: Instant = START
     fit_now: int | None = 3
     fit_ever: int | None = 3
+    is_listened_to: bool = True
     sentences: list[str] = field(default_factory=list)
 
     def wait(self, count: float) -> Story:
-        """Let time pass, and wake the case as often as it asks to be woken."""
+        """Let time pass: the logs are listened to, and the case is woken when it asks to be."""
         end = Instant(self.now + seconds(count))
-        while self.case.wake_at is not None and self.case.wake_at <= end:
-            self.now = Instant(max(self.now, self.case.wake_at))
-            before = self.case.wake_at
-            self.take(Tick(job=KEY, seen_at=self.now))
-            if self.case.wake_at == before:
-                raise AssertionError("the case asks to be woken again at the instant it was woken")
-        self.now = end
+        while self.now < end:
+            pause = Instant(min(end, self.now + LISTENED))
+            while self.case.wake_at is not None and self.case.wake_at <= pause:
+                self.now = Instant(max(self.now, self.case.wake_at))
+                before = self.case.wake_at
+                self.take(Tick(job=KEY, seen_at=self.now))
+                assert self.case.wake_at != before, "woken, it asks for the same instant again"
+            self.now = pause
+            self._listen()
         return self
+
+    def _listen(self) -> None:
+        latest = self.case.latest
+        if self.is_listened_to and latest is not None and latest.ended_seen_at is None:
+            silence = ProgressSeen(job=KEY, seen_at=self.now, attempt=latest.number)
+            self.take(msgspec.structs.replace(silence, logs_unseen=latest.logs_unseen))
 
     def see(self, state: JobState, attempt: int = 0, **fields: object) -> Story:
         """Let the scheduler say something of the job."""

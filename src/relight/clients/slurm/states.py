@@ -51,8 +51,11 @@ _HOLDERS = {
     "jobholdmaxrequeue": Holder.MAX_REQUEUE,
 }
 
-_NODE_DOWN = frozenset({"down", "fail", "failing", "error", "future", "invalid_reg"})
-_NODE_KEPT_BACK = frozenset({"drain", "drained", "draining", "maintenance", "maint"})
+_NODE_DOWN = frozenset({"down"})
+"""Only this ends what runs there; a node that is called failing goes on with its jobs."""
+_NODE_KEPT_BACK = frozenset(
+    {"drain", "drained", "draining", "maintenance", "maint", "fail", "failing", "error"}
+)
 _NODE_SILENT = frozenset({"not_responding", "no_respond", "unknown"})
 _NODE_UP = frozenset({"idle", "mixed", "allocated", "planned"})
 _NODE_NOT_FREE = frozenset({"completing", "reserved"})
