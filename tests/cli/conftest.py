@@ -18,8 +18,10 @@ from relight.model.stimuli import Word
 from relight.serve.apps import create_app
 from relight.serve.ports import Ports
 from relight.serve.servers import run_server
+from relight.serve.tokens import Token
 from relight.store import Change, Store
 
+TOKEN = Token(value="the-token-of-the-tests", path="/state/token")
 STORIES = Path(__file__).parent.parent / "serve" / "stories.json"
 
 
@@ -97,5 +99,12 @@ def daemon(shared_daemon: ListeningDaemon) -> ListeningDaemon:
 @pytest.fixture(scope="module")
 def url(store: Store, shared_daemon: ListeningDaemon) -> Iterator[str]:
     """Give the URL of the shared backend on a real socket."""
-    with run_server(create_app(Ports(store, shared_daemon)), "127.0.0.1", 0) as server:
+    app = create_app(Ports(store, shared_daemon), TOKEN, controllers=True)
+    with run_server(app, "127.0.0.1", 0) as server:
         yield server.url
+
+
+@pytest.fixture(scope="session")
+def token() -> str:
+    """Give the token of every backend here."""
+    return TOKEN.value

@@ -32,8 +32,11 @@ class Told(Daemon, Protocol):
 
 
 @pytest.fixture
-def say(url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Say:
+def say(
+    url: str, token: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Say:
     monkeypatch.setenv("RELIGHT_URL", url)
+    monkeypatch.setenv("RELIGHT_TOKEN", token)
     monkeypatch.setenv("COLUMNS", "200")
 
     def run(*words: str) -> Said:
@@ -147,7 +150,7 @@ def test_a_person_says_yes_or_no(say: Say, daemon: Told, attempt: str, word: str
     code, out, _ = say(word, attempt, "--why", "I looked", "--who", "ada")
     assert code == 0
     assert "Stop: the same error came again" in out
-    assert daemon.told == [("main:124-0", 2, word, "ada", "I looked")]
+    assert daemon.told == [("main:124-0", 2, word, "ada (claimed)", "I looked")]
 
 
 @pytest.mark.parametrize(
@@ -215,16 +218,17 @@ def _relight(*words: str, **environ: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_the_real_program_lists_jobs_without_colour_into_a_pipe(url: str) -> None:
-    done = _relight("jobs", RELIGHT_URL=url)
+def test_the_real_program_lists_jobs_without_colour_into_a_pipe(url: str, token: str) -> None:
+    done = _relight("jobs", RELIGHT_URL=url, RELIGHT_TOKEN=token)
     assert (done.returncode, done.stderr) == (0, "")
     assert "main:123" in done.stdout
     assert "\x1b" not in done.stdout
 
 
-def test_the_real_program_fits_the_width_of_a_terminal(url: str) -> None:
+def test_the_real_program_fits_the_width_of_a_terminal(url: str, token: str) -> None:
     ours, theirs = pty.openpty()
-    environ = {**os.environ, "COLUMNS": "70", "TERM": "xterm", "RELIGHT_URL": url}
+    asked = {"RELIGHT_URL": url, "RELIGHT_TOKEN": token}
+    environ = {**os.environ, "COLUMNS": "70", "TERM": "xterm", **asked}
     done = subprocess.run(
         [*RELIGHT, "jobs"], stdout=theirs, stderr=theirs, timeout=30, check=False, env=environ
     )

@@ -15,6 +15,7 @@ import typer
 from relight.cli import app
 from relight.cli.failures import FAILED, NOT_FOUND, UNREACHABLE
 from relight.serve.apps import create_app
+from relight.serve.tokens import Token
 from relight.settings.loading import load
 from relight.settings.records import Settings
 
@@ -168,7 +169,9 @@ def test_every_exit_code_is_documented() -> None:
 
 def test_every_route_is_documented_with_its_summary_and_its_parameters() -> None:
     # The description is made without a store or a daemon: no handler is called.
-    paths = create_app(cast("Ports", None)).openapi_schema.to_schema()["paths"]
+    token = Token(value="", path="")
+    described_app = create_app(cast("Ports", None), token, controllers=True)
+    paths = described_app.openapi_schema.to_schema()["paths"]
     described = {
         (method.upper(), path): (
             operation["summary"],

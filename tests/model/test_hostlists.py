@@ -119,13 +119,13 @@ def test_the_largest_list_is_still_read_and_one_host_more_is_refused() -> None:
 
 
 @given(LISTS)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_expansion_names_what_clustershell_names(text: str) -> None:
     assert set(expand(text)) == set(NodeSet(text))
 
 
 @given(st.lists(NAMES, max_size=12))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_compression_is_undone_by_expansion_and_by_clustershell(hosts: list[str]) -> None:
     short = compress(hosts)
     assert set(expand(short)) == set(hosts)
@@ -151,7 +151,7 @@ def test_compression_writes_ranges_by_digit_count(hosts: tuple[str, ...], short:
 
 
 @given(st.text(max_size=60))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_any_text_is_a_list_or_refused(text: str) -> None:
     try:
         hosts = expand(text)

@@ -47,7 +47,9 @@ def test_a_text_without_zone_is_utc_and_a_zone_is_obeyed(text: str, unix: float)
     assert from_iso(text) == from_unix(unix)
 
 
-@pytest.mark.parametrize("text", ["", "Unknown", "None", "2025-13-01T00:00:00", "N/A", "1760000000"])
+@pytest.mark.parametrize(
+    "text", ["", "Unknown", "None", "2025-13-01T00:00:00", "N/A", "1760000000"]
+)
 def test_what_is_not_iso_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r".+"):
         from_iso(text)
@@ -79,7 +81,20 @@ def test_a_span_is_a_number_and_a_unit(text: str, count: float) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "90", "s", "-5s", "1h30", "1,5h", "5 sec", "5S", "1.2345678s", "12345678901s", "1e3s", "inf"],
+    [
+        "",
+        "90",
+        "s",
+        "-5s",
+        "1h30",
+        "1,5h",
+        "5 sec",
+        "5S",
+        "1.2345678s",
+        "12345678901s",
+        "1e3s",
+        "inf",
+    ],
 )
 def test_what_is_no_span_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(ValueError, match='such as "60s"'):

@@ -48,7 +48,8 @@ def test_no_two_attempts_bear_one_name(one: JobKey, other: JobKey, first: int, s
 
 
 @pytest.mark.parametrize(
-    "text", ["", "123", "main:", ":1", "main:1~", "main:1~x", "main:1~2~3", "a:b:c", "a/b:1", "a:1/2"]
+    "text",
+    ["", "123", "main:", ":1", "main:1~", "main:1~x", "main:1~2~3", "a:b:c", "a/b:1", "a:1/2"],
 )
 def test_another_text_names_no_job(text: str) -> None:
     with pytest.raises(ValueError, match="does not name a job"):

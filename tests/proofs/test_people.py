@@ -13,6 +13,10 @@ from relight.testing.slurm import SlurmCluster
 pytestmark = pytest.mark.slurm
 ServedMaker = Callable[..., Served]
 
+STEP = (
+    " [2026-01-31 12:00:00.123456] iteration        7/  50 | consumed samples: 1 | elapsed time "
+    "per iteration (ms): 50.0 | learning rate: 1.0E-04 | global batch size: 1 | lm loss: 1.0E+00 |"
+)
 LIVING = "deadtask:node=node-02,step=12"
 
 
@@ -27,7 +31,7 @@ def abandoned(relight: Served, job: str, reason: StatusReason) -> bool:
 def test_a_cancel_between_the_last_look_and_the_requeue_stands(
     slurm_cluster: SlurmCluster, served: ServedMaker
 ) -> None:
-    with served() as relight:
+    with served(settle='"5s"') as relight:
         relight.shim(
             "scontrol",
             'case "$*" in *requeue*) /usr/bin/scancel "${@: -1}"; sleep 1 ;; esac\nexec $REAL "$@"',
@@ -49,13 +53,14 @@ def test_a_cancel_between_the_last_look_and_the_requeue_stands(
 def test_a_success_between_the_last_look_and_the_requeue_stands(
     slurm_cluster: SlurmCluster, served: ServedMaker
 ) -> None:
-    with served() as relight:
+    with served(settle='"3s"') as relight:
         done = slurm_cluster.jobs / "done"
         relight.shim(
             "scontrol",
             f'case "$*" in *requeue*) touch {done}; sleep 3 ;; esac\nexec $REAL "$@"',
         )
         job = slurm_cluster.submit(
+            f"echo '{STEP}'\n"
             "echo 'srun: error: node-01: task 0: Exited with exit code 1'\n"
             f"while [ ! -e {done} ]; do sleep 0.1; done",
             options=('--comment={"relight": {}}',),

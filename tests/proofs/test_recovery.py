@@ -84,7 +84,7 @@ def test_a_launcher_that_restarts_its_worker_in_place_is_left_alone(
 def test_a_dead_task_that_srun_reports_restarts_a_job_that_slurm_keeps_running(
     slurm_cluster: SlurmCluster, served: ServedMaker
 ) -> None:
-    with served() as relight:
+    with served(settle='"5s"') as relight:
         job = training(
             slurm_cluster,
             "deadtask",

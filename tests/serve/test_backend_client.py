@@ -14,6 +14,7 @@ from relight.clients.backend import (
     BackendRefused,
     BackendUnreachable,
     NotFound,
+    TokenRefused,
 )
 from relight.clients.backend import backends as backend_module
 from relight.clients.backend.answers import WordSaid
@@ -37,8 +38,8 @@ class Told(Daemon, Protocol):
 
 
 @pytest.fixture
-def client(url: str) -> Iterator[BackendClient]:
-    backend = BackendClient(url)
+def client(url: str, token: str) -> Iterator[BackendClient]:
+    backend = BackendClient(url, token=token)
     yield backend
     backend.close()
 
@@ -96,6 +97,15 @@ def test_a_refusal_carries_the_sentence_and_the_next_step(client: BackendClient)
     said = WordSaid(word=Word.APPROVE, who="ada", generation=1)
     with pytest.raises(BackendRefused, match="generation 2 now, you read 1: read it again"):
         client.say(ATTEMPT, said)
+
+
+@pytest.mark.parametrize("wrong", ["", "another"])
+def test_without_the_token_the_client_says_where_it_is(url: str, wrong: str) -> None:
+    backend = BackendClient(url, token=wrong)
+    with pytest.raises(TokenRefused, match="the token is in /state/token"):
+        list(backend.jobs())
+    assert backend.health().ready
+    backend.close()
 
 
 def test_a_job_whose_id_needs_quoting_is_asked_for_by_its_own_name(client: BackendClient) -> None:

@@ -13,11 +13,13 @@ import urllib3
 
 from relight.clients.backend.answers import Health
 from relight.model.advice import Decision
-from relight.serve.apps import ROUTES, create_app
+from relight.serve.apps import FOR_CONTROLLERS, FOR_PEOPLE, OPEN, create_app
 from relight.serve.ports import Daemon, Declined, Ports
 from relight.serve.servers import CannotListen, run_server
+from relight.serve.tokens import Token
 from relight.store import Change, Store, StoreBroken, StoreBusy
 
+TOKEN = Token(value="the-token-of-the-tests", path="/state/token")
 Ask = Callable[..., tuple[int, Any]]
 
 
@@ -31,15 +33,16 @@ class Told(Daemon, Protocol):
 
 @pytest.fixture
 def ask(url: str) -> Ask:
-    return _asking(url)
+    return asking(url)
 
 
-def _asking(url: str) -> Ask:
+def asking(url: str) -> Ask:
     pool = urllib3.PoolManager(retries=False, timeout=10)
 
     def exchange(method: str, path: str, body: object = None, **headers: str) -> tuple[int, Any]:
         sent = body if isinstance(body, bytes | None) else msgspec.json.encode(body)
         given = {"Content-Type": "application/json"} if body is not None else {}
+        given |= {"Authorization": f"Bearer {TOKEN.value}"}
         given |= {name.replace("_", "-"): value for name, value in headers.items()}
         answer = pool.request(method, url + path, body=sent, headers=given)
         is_json = "json" in answer.headers["content-type"]
@@ -124,7 +127,7 @@ def test_advice_is_listed_whole_or_only_what_is_active(ask: Ask) -> None:
 
 
 def test_waiting_for_advice_ends_when_it_changes(own_url: str, own_store: Store) -> None:
-    ask = _asking(own_url)
+    ask = asking(own_url)
     _, before = ask("GET", "/v1/advice?active=true&wait=5")
     started = time.monotonic()
     _, same = ask("GET", f"/v1/advice?active=true&wait=1&seen={before['tag']}")
@@ -175,9 +178,9 @@ def test_a_persons_word_reaches_the_daemon_once_it_is_about_the_newest_generatio
     status, body = ask("POST", "/v1/advice/main:124-0/word", said)
     assert (status, body) == (
         200,
-        {"sentence": "the advice on main:124-0 is approved by ada"},
+        {"sentence": "the advice on main:124-0 is approved by ada (claimed)"},
     )
-    assert daemon.told == [("main:124-0", 2, "approve", "ada", "seen it")]
+    assert daemon.told == [("main:124-0", 2, "approve", "ada (claimed)", "seen it")]
 
 
 @pytest.mark.parametrize(
@@ -384,7 +387,7 @@ def test_every_route_parameter_and_answer_is_documented(ask: Ask) -> None:
     described = {
         (method.upper(), path) for path, item in schema["paths"].items() for method in item
     }
-    for route in ROUTES:
+    for route in (*OPEN, *FOR_PEOPLE, *FOR_CONTROLLERS):
         (path,) = route.paths
         if path == "/":
             continue
@@ -401,25 +404,26 @@ def test_every_route_parameter_and_answer_is_documented(ask: Ask) -> None:
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org", ""])  # noqa: S104 - refused is what is tested
 def test_a_host_that_others_can_reach_is_refused(store: Store, daemon: Told, host: str) -> None:
-    with pytest.raises(CannotListen, match="no authentication yet"):
-        run_server(create_app(Ports(store, daemon)), host, 0)
+    with pytest.raises(CannotListen, match="nothing is encrypted"):
+        run_server(create_app(Ports(store, daemon), TOKEN, controllers=True), host, 0)
 
 
 def test_an_address_that_is_taken_is_refused(store: Store, daemon: Told, url: str) -> None:
     port = urlsplit(url).port or 0
     with pytest.raises(CannotListen, match=str(port)):
-        run_server(create_app(Ports(store, daemon)), "127.0.0.1", port)
+        run_server(create_app(Ports(store, daemon), TOKEN, controllers=True), "127.0.0.1", port)
 
 
 def test_a_stopped_server_answers_who_waits_and_leaves_no_thread_and_no_port(
     store: Store, daemon: Told
 ) -> None:
     before = set(threading.enumerate())
-    server = run_server(create_app(Ports(store, daemon)), "127.0.0.1", 0)
+    server = run_server(create_app(Ports(store, daemon), TOKEN, controllers=True), "127.0.0.1", 0)
     port = urlsplit(server.url).port or 0
     with socket.create_connection(("127.0.0.1", port)) as waiting:
         waiting.sendall(
-            b"GET /v1/advice?active=true&wait=60&cluster=x HTTP/1.1\r\nHost: localhost\r\n\r\n"
+            b"GET /v1/advice?active=true&wait=60&cluster=x HTTP/1.1\r\nHost: localhost\r\n"
+            b"Authorization: Bearer " + TOKEN.value.encode() + b"\r\n\r\n"
         )
         time.sleep(0.2)
         started = time.monotonic()

@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 
-from relight.cli.asking import DEFAULT_URL, AsJson, Url
+from relight.cli.asking import DEFAULT_URL, AsJson, Url, backend
 from relight.cli.screens import show_json, show_table
-from relight.clients.backend import BackendClient
 from relight.model.advice import Advice
 
 app = typer.Typer(add_completion=False)
@@ -29,7 +28,7 @@ def advice(
     as_json: AsJson = False,
 ) -> None:
     """List the advice that is open, or with --all every generation, the newest first."""
-    client = BackendClient(url)
+    client = backend(url)
     source = client.advice(cluster) if everything else client.active_advice(cluster)
     found = list(islice(source, limit))
     if as_json:

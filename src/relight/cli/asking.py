@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from typing import Annotated
 
 import typer
 
+from relight.cli.tokens import token_for
 from relight.clients.backend import BackendClient, NotFound
 from relight.model.jobs import AttemptKey, JobKey
 
@@ -22,6 +24,16 @@ AttemptText = Annotated[
         metavar="ATTEMPT", help="An attempt: main:123-0 or 123-0; a job means its open advice."
     ),
 ]
+
+
+def backend(url: str) -> BackendClient:
+    """Return the backend at ``url``, to be asked with the token that the environment names.
+
+    Raises:
+        NoToken: what is named as a token is none.
+
+    """
+    return BackendClient(url, token=token_for(url, os.environ))
 
 
 def job_named(client: BackendClient, text: str) -> JobKey:

@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 
-from relight.cli.asking import DEFAULT_URL, AsJson, Url, job_named
+from relight.cli.asking import DEFAULT_URL, AsJson, Url, backend, job_named
 from relight.cli.screens import show_json, show_table
-from relight.clients.backend import BackendClient
 from relight.model.audit import AuditEntry, Topic
 from relight.model.instants import to_iso
 
@@ -32,7 +31,7 @@ def audit(  # noqa: PLR0913 - a filter each
     as_json: AsJson = False,
 ) -> None:
     """List the newest entries of the audit, in the order in which they were written."""
-    client = BackendClient(url)
+    client = backend(url)
     filters = {
         "job": str(job_named(client, job)) if job else "",
         "attempt": "" if attempt is None else str(attempt),

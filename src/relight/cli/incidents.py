@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 
-from relight.cli.asking import DEFAULT_URL, AsJson, Url
+from relight.cli.asking import DEFAULT_URL, AsJson, Url, backend
 from relight.cli.screens import show_json, show_table
-from relight.clients.backend import BackendClient
 from relight.clients.backend.answers import IncidentLine
 from relight.model.instants import to_iso
 
@@ -29,7 +28,7 @@ def incidents(
 ) -> None:
     """List what went wrong, in open jobs first."""
     filters = {"cluster": cluster, "open": "true" if only_open else ""}
-    found = list(islice(BackendClient(url).incidents(filters), limit))
+    found = list(islice(backend(url).incidents(filters), limit))
     if as_json:
         show_json(found)
     else:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import typer
 
-from relight.cli.asking import DEFAULT_URL, AsJson, JobText, Url, job_named
+from relight.cli.asking import DEFAULT_URL, AsJson, JobText, Url, backend, job_named
 from relight.cli.screens import show_json, show_lines, show_table
-from relight.clients.backend import BackendClient
 from relight.clients.backend.answers import JobLine
 from relight.engine.cases import AttemptCase
 from relight.model.hostlists import compress
@@ -20,7 +19,7 @@ COLUMNS = ("attempt", "state", "nodes", "running since", "ended", "step", "advic
 @app.command()
 def job(job_text: JobText, *, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     """Show one job and its attempts."""
-    client = BackendClient(url)
+    client = backend(url)
     answer = client.job(job_named(client, job_text))
     if as_json:
         show_json(answer)

@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 
-from relight.cli.asking import DEFAULT_URL, AsJson, Url
+from relight.cli.asking import DEFAULT_URL, AsJson, Url, backend
 from relight.cli.screens import show_json, show_table
-from relight.clients.backend import BackendClient
 from relight.clients.backend.answers import JobLine
 from relight.model.jobs import JobState
 
@@ -42,7 +41,7 @@ def jobs(  # noqa: PLR0913 - a filter each
         "state": state.value if state else "",
         "open": "true" if only_open else "",
     }
-    found = list(islice(BackendClient(url).jobs(filters), limit))
+    found = list(islice(backend(url).jobs(filters), limit))
     if as_json:
         show_json(found)
     else:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import typer
 
-from relight.cli.asking import DEFAULT_URL, AsJson, JobText, Url, job_named
+from relight.cli.asking import DEFAULT_URL, AsJson, JobText, Url, backend, job_named
 from relight.cli.screens import show_json, show_lines
 from relight.cli.stories import story
-from relight.clients.backend import BackendClient
 
 app = typer.Typer(add_completion=False)
 
@@ -15,7 +14,7 @@ app = typer.Typer(add_completion=False)
 @app.command()
 def why(job_text: JobText, *, url: Url = DEFAULT_URL, as_json: AsJson = False) -> None:
     """Tell the story of one job in plain sentences, in the order in which it happened."""
-    client = BackendClient(url)
+    client = backend(url)
     key = job_named(client, job_text)
     case = client.job(key).case
     chapters = story(case, list(client.audit({"job": str(key)})))

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import getpass
 
-from relight.cli.asking import attempt_named
+from relight.cli.asking import attempt_named, backend
 from relight.cli.screens import show_lines
-from relight.clients.backend import BackendClient
 from relight.clients.backend.answers import WordSaid
 from relight.model.stimuli import Word
 
@@ -16,7 +15,7 @@ def say(word: Word, attempt_text: str, *, why: str, who: str, url: str) -> None:
 
     Without ``who`` it is said in the name of the user who runs this.
     """
-    client = BackendClient(url)
+    client = backend(url)
     attempt = attempt_named(client, attempt_text)
     newest = client.advice_of(attempt).advice
     said = WordSaid(word=word, who=who or getpass.getuser(), why=why, generation=newest.generation)

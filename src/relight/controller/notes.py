@@ -33,10 +33,5 @@ def is_noted(note: str, advice: Advice) -> bool:
     return f"[relight {_mark(advice)}:" in note
 
 
-def is_noted_at_all(note: str, advice: Advice) -> bool:
-    """Tell whether the note names this advice in any generation."""
-    return f"[relight {advice.id}/" in note
-
-
 def _mark(advice: Advice) -> str:
     return f"{advice.id}/{advice.generation}"

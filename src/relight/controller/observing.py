@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from relight.clients.schedulers import Eyes
 from relight.model.instants import Instant, seconds
-from relight.model.jobs import JobFact, NodeFact
+from relight.model.jobs import ENDED, JobFact, NodeFact
 from relight.model.observations import Observation
 from relight.model.seen import Seen, Unseen
 
 NODES_EVERY = seconds(5)
 """Nodes change seldom and their listing is the longer one."""
+NODES_AT_AN_END = seconds(1)
+"""When an attempt has ended, nodes are looked at again unless they were just now."""
 
 
 class Observer:
@@ -30,8 +32,8 @@ class Observer:
         if isinstance(jobs, Unseen):
             return self._observation(now, complete=False, unseen=(jobs.why,)), {}
         seen = {fact.scheduler_id: fact for fact in jobs.value}
-        nodes, unseen = self._look_at_nodes(now)
         changed = tuple(fact for key, fact in seen.items() if self._sent.get(key) is not fact)
+        nodes, unseen = self._look_at_nodes(now, is_urgent=any(map(self._tells_an_end, changed)))
         observation = self._observation(
             now, complete=True, jobs=changed, present=tuple(seen), nodes=nodes, unseen=unseen
         )
@@ -43,8 +45,18 @@ class Observer:
             self._sent = dict(seen)
         self._sent_nodes.update({fact.name: fact for fact in observation.nodes})
 
-    def _look_at_nodes(self, now: Instant) -> tuple[tuple[NodeFact, ...], tuple[str, ...]]:
-        if self._nodes_at is not None and now - self._nodes_at < NODES_EVERY:
+    def _tells_an_end(self, fact: JobFact) -> bool:
+        """Tell whether an attempt has ended: why may stand in the state of a node."""
+        before = self._sent.get(fact.scheduler_id)
+        if before is None:
+            return False
+        return fact.restart_count != before.restart_count or fact.state in ENDED
+
+    def _look_at_nodes(
+        self, now: Instant, *, is_urgent: bool
+    ) -> tuple[tuple[NodeFact, ...], tuple[str, ...]]:
+        age = None if self._nodes_at is None else now - self._nodes_at
+        if age is not None and age < (NODES_AT_AN_END if is_urgent else NODES_EVERY):
             return (), ()
         nodes = self._eyes.nodes()
         match nodes:

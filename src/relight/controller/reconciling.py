@@ -27,6 +27,13 @@ from relight.model.records import Record
 NO_FIT = frozenset({"BadConstraints", "PartitionNodeLimit"})
 """Reasons of a waiting job by which Slurm says that it can never start as it is constrained."""
 
+ORDINARY_WAITS = frozenset(
+    {"", "None", "Resources", "Priority", "BeginTime", "NonZeroExitCode", "Dependency"}
+)
+"""Reasons for which any job waits. Slurm leaves the old reason standing for a while."""
+STUCK_AFTER = seconds(600)
+"""A job that waits this long for another reason may be stranded by our own exclusion."""
+
 CREDENTIAL_WAIT = seconds(2)
 """How long after a requeue (the new submit time) the job may start at the earliest.
 
@@ -151,15 +158,15 @@ def _next_attempt(fact: JobFact, advice: Advice, past: Past, now: Instant) -> Ne
     if fact.state in (JobState.COMPLETING, JobState.UNKNOWN, JobState.SUSPENDED):
         return Wait(why="The nodes of the failed attempt are not free yet.")
     if is_noted(fact.note, advice) and _reason(fact) in NO_FIT:
-        return _waiting(fact, advice)
-    if fact.held_by is not Holder.NOBODY:
+        return _waiting(fact, advice, now)
+    if fact.held_by is not Holder.NOBODY and _reason(fact) not in NO_FIT:
         return _held(fact)
     if not ours and not advice.already_requeued:
         return _abandoned(
             StatusReason.CHANGED_BY_PERSON, "Somebody else requeued the job; that stands."
         )
     if is_noted(fact.note, advice):
-        return _waiting(fact, advice)
+        return _waiting(fact, advice, now)
     return _start(fact, advice, now)
 
 
@@ -188,13 +195,15 @@ def _started(fact: JobFact, advice: Advice) -> Next:
     )
 
 
-def _waiting(fact: JobFact, advice: Advice) -> Next:
+def _waiting(fact: JobFact, advice: Advice, now: Instant) -> Next:
     """Return what Slurm's reason tells of a job whose update was accepted."""
-    if _reason(fact) in NO_FIT and advice.ours:
+    reason = _reason(fact)
+    is_stuck = reason not in ORDINARY_WAITS and now > advice.made_at + STUCK_AFTER
+    if advice.ours and (reason in NO_FIT or is_stuck):
         return Settled(
             disposition=Disposition.PENDING,
             reason=StatusReason.NO_CAPACITY,
-            sentence=f"The scheduler says {_reason(fact)} without {', '.join(advice.ours)}.",
+            sentence=f"The scheduler says {reason} without {', '.join(advice.ours)}.",
         )
     return Wait(why=f"Waiting for the scheduler to start the job ({fact.reason or 'queued'}).")
 
@@ -247,8 +256,6 @@ def _stop(fact: JobFact, advice: Advice) -> Next:
         )
     if fact.state is JobState.COMPLETING:
         return Wait(why="The job is ending.")
-    if is_noted(fact.note, advice) and _reason(fact) in NO_FIT:
-        return _waiting(fact, advice)
     if fact.held_by in _PEOPLE:
         return _abandoned(
             StatusReason.CHANGED_BY_PERSON, f"The job is held ({fact.reason}); that stands."

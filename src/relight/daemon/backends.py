@@ -13,15 +13,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import structlog
 
-from relight.clients.backend.answers import ClusterHealth, Health
+from relight.clients.backend.answers import ClusterHealth, Health, Trouble
 from relight.controller.isolation import for_each
 from relight.engine.cases import Case
 from relight.engine.identity import Identity, identify
-from relight.engine.step import CORE_VERSION, step
+from relight.engine.step import CORE_VERSION, Step, step
 from relight.model.advice import Advice, Mode, ReconciliationStatus
 from relight.model.audit import AuditEntry
 from relight.model.instants import Instant
-from relight.model.jobs import ENDED, AttemptKey, JobFact, JobKey, NodeFact, NodeState
+from relight.model.jobs import ENDED, AttemptKey, JobFact, JobKey, JobState, NodeFact, NodeState
 from relight.model.observations import Observation
 from relight.model.orders import OrderOutcome
 from relight.model.questions import CapacityAsked, Question
@@ -43,6 +43,7 @@ from relight.policy.opt_in import choose
 from relight.policy.policies import PolicyBook
 from relight.serve.ports import Declined
 from relight.store.changes import Change, JournalRecord, SavedPerception, Tail
+from relight.store.errors import StoreRefused
 from relight.store.stores import Store
 from relight.store.writing import is_open
 
@@ -65,6 +66,7 @@ class Backend:
         self._clock = clock
         self._lock = threading.RLock()
         self._cases: dict[JobKey, Case] = {}
+        self._set_aside: dict[JobKey, Trouble] = {}
         self._newest_open: dict[tuple[str, str], JobKey] = {}
         self._stirred: Callable[[], None] = _nobody
         self._nodes: dict[str, dict[str, NodeFact]] = {name: {} for name in books}
@@ -81,7 +83,9 @@ class Backend:
 
     def health(self) -> Health:
         """Return how every cluster is."""
-        return Health(clusters=tuple(self._health.values()))
+        return Health(
+            clusters=tuple(self._health.values()), troubles=tuple(self._set_aside.values())
+        )
 
     def open_cases(self) -> tuple[Case, ...]:
         """Return every case of which something can still come."""
@@ -212,28 +216,57 @@ class Backend:
         waiting = deque(stimuli)
         while waiting:
             stimulus = waiting.popleft()
-            taken = step(case, stimulus, book)
+            taken = self._step(case, stimulus, book)
+            if taken is None:
+                return
             case = taken.case
             journal.append(self._recorded(stimulus, book))
             advice.update({(one.id, one.generation): one for one in taken.advice})
             entries += taken.entries
             waiting.extendleft(self._answers(taken.questions, case))
-        self._store.commit(
-            Change(
-                journal=tuple(journal),
-                case=case,
-                advice=tuple(advice.values()),
-                audit=tuple(entries),
-                books=(book,),
-                perceptions=tuple(perceptions),
-                tails=tuple(tails),
-            )
+        change = Change(
+            journal=tuple(journal),
+            case=case,
+            advice=tuple(advice.values()),
+            audit=tuple(entries),
+            books=(book,),
+            perceptions=tuple(perceptions),
+            tails=tuple(tails),
         )
+        try:
+            self._store.commit(change)
+        except StoreRefused as error:
+            self._put_aside(key, error)
+            return
         self._keep(case)
         if advice or any(_is_urgent(one) for one in stimuli):
             self._stirred()
         for entry in entries:
             _log.info(entry.reason.sentence, job=str(entry.job), code=entry.reason.code)
+
+    def _step(self, case: Case, stimulus: Stimulus, book: PolicyBook) -> Step | None:
+        """Take one step, or set the job aside for good when the core itself fails on it.
+
+        A fault of ours in one job must not stop the others, nor be acted upon.
+        """
+        if case.key in self._set_aside:
+            return None
+        try:
+            return step(case, stimulus, book)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it stays this job's
+            _log.exception("deciding on a job failed", job=str(case.key))
+            self._put_aside(case.key, error)
+            return None
+
+    def _put_aside(self, key: JobKey, error: Exception) -> None:
+        """Leave a job alone until relight is started again, and say so in health."""
+        self._set_aside[key] = Trouble(
+            name="deciding on a job, which is left alone until relight is started again,",
+            since=self._clock(),
+            error=type(error).__name__,
+            message=f"job {key}: {error}",
+        )
+        self._cases.pop(key, None)
 
     def _case(self, key: JobKey) -> Case:
         return self._cases.get(key) or self._store.case(key) or Case(key=key)
@@ -309,7 +342,7 @@ class Backend:
     def _note_job(self, observation: Observation, fact: JobFact) -> None:
         cluster = observation.cluster
         book = self._books.get(cluster)
-        if book is None or _is_follower(fact):
+        if book is None or _is_follower(fact) or _is_unreadable(fact):
             return
         known = self._newest(cluster, fact.scheduler_id)
         choice = choose(fact, book)
@@ -356,6 +389,11 @@ class Backend:
             gone,
             lambda key: self.take(JobGone(job=key, seen_at=observation.at, source="controller")),
         )
+
+
+def _is_unreadable(fact: JobFact) -> bool:
+    """Tell whether a listing named a job whose details could not be read: it is unseen."""
+    return fact.state is JobState.UNKNOWN and not fact.user
 
 
 def _is_follower(fact: JobFact) -> bool:

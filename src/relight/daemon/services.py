@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Self
 
 import structlog
 
+from relight.clients.backend.answers import Trouble
 from relight.controller.cycles import Controller
 from relight.controller.outbox import Outbox
 from relight.daemon.backends import Backend
+from relight.daemon.loops import LONGEST_BACKOFF, Loop
 from relight.daemon.parts import ClusterParts
 from relight.daemon.perceiving import Perceiver
+from relight.daemon.watched import WatchedBackend
 from relight.model.instants import Instant
 from relight.perception.ears import Lexicon
 from relight.rules.loading import load, revision
@@ -24,8 +26,8 @@ AT_ONCE = 0.02
 """Seconds to the next look after an order: it is usually done by then."""
 BRISK = 0.2
 """Seconds between two looks while something is under way."""
-LONGEST_BACKOFF = 30.0
 CLOCK_EVERY = 0.2
+TRY_STORE_EVERY = 5.0
 
 _log = structlog.get_logger("relight.service")
 
@@ -33,6 +35,7 @@ _log = structlog.get_logger("relight.service")
 class Service:
     """The backend with its loops. Start it, use ``backend``, stop it.
 
+    ``daemon`` is the same backend for those who ask how all is: its health tells of the loops.
     ``folder`` holds what controllers write down for themselves: one outbox a cluster.
     """
 
@@ -64,18 +67,24 @@ class Service:
         ]
         self._loops = [
             *(
-                _ControllerLoop(part.name, controller, part.poll_seconds)
+                _ControllerLoop(part.name, controller, part.poll_seconds, clock)
                 for part, controller in zip(parts, controllers, strict=True)
             ),
-            _PerceptionLoop(self._perceiver),
-            _ClockLoop(self.backend),
+            _PerceptionLoop(self._perceiver, clock),
+            _ClockLoop(self.backend, clock),
+            _StoreLoop(store, clock),
         ]
+        self.daemon = WatchedBackend(self.backend, self.troubles)
         self.backend.when_stirred(self._stir)
 
     def start(self) -> None:
         """Start every loop."""
         for loop in self._loops:
             loop.start()
+
+    def troubles(self) -> tuple[Trouble, ...]:
+        """Return what the loops cannot do now, since when and why."""
+        return tuple(found for loop in self._loops if (found := loop.trouble) is not None)
 
     def close(self) -> None:
         """End every loop after its present turn, then the readers and outboxes."""
@@ -100,52 +109,11 @@ class Service:
             loop.hurry()
 
 
-class _Loop:
-    """One supervised loop in a thread: an error is told, waited out, and does not end it."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._stopped = threading.Event()
-        self._hurried = threading.Event()
-        self._thread = threading.Thread(target=self._run, name=f"relight-{name}", daemon=True)
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def ask_to_stop(self) -> None:
-        self._stopped.set()
-        self._hurried.set()
-
-    def join(self) -> None:
-        if self._thread.ident is not None:
-            self._thread.join()
-
-    def hurry(self) -> None:
-        self._hurried.set()
-
-    def turn(self) -> float:
-        """Do one turn and return how many seconds to wait before the next."""
-        raise NotImplementedError
-
-    def _run(self) -> None:
-        failures = 0
-        while not self._stopped.is_set():
-            self._hurried.clear()
-            try:
-                wait = self.turn()
-                failures = 0
-            except Exception:  # noqa: BLE001 - supervision: the loop must not die silently
-                failures += 1
-                wait = min(LONGEST_BACKOFF, BRISK * 2**failures)
-                _log.exception("a turn failed and is tried again", loop=self._name, wait=wait)
-                self._stopped.wait(wait)
-                continue
-            self._hurried.wait(wait)
-
-
-class _ControllerLoop(_Loop):
-    def __init__(self, cluster: str, controller: Controller, poll: float) -> None:
-        super().__init__(f"controller-{cluster}")
+class _ControllerLoop(Loop):
+    def __init__(
+        self, cluster: str, controller: Controller, poll: float, clock: Callable[[], Instant]
+    ) -> None:
+        super().__init__(f"controller-{cluster}", f"following cluster {cluster}", clock)
         self._controller = controller
         self._poll = poll
         self._unseen = 0
@@ -157,7 +125,7 @@ class _ControllerLoop(_Loop):
             if self._unseen == 1:
                 _log.warning("the scheduler does not answer; nothing is done", why=cycle.unseen)
             wait = min(LONGEST_BACKOFF, self._poll * 2 ** min(self._unseen, 10))
-            self._stopped.wait(wait)
+            self.rest(wait)
             return 0.0
         if self._unseen:
             _log.info("the scheduler answers again", looks_missed=self._unseen)
@@ -167,20 +135,34 @@ class _ControllerLoop(_Loop):
         return min(BRISK, self._poll) if cycle.is_busy else self._poll
 
 
-class _PerceptionLoop(_Loop):
-    def __init__(self, perceiver: Perceiver) -> None:
-        super().__init__("perception")
+class _PerceptionLoop(Loop):
+    def __init__(self, perceiver: Perceiver, clock: Callable[[], Instant]) -> None:
+        super().__init__("perception", "reading the logs of jobs", clock)
         self._perceiver = perceiver
 
     def turn(self) -> float:
         return self._perceiver.round()
 
 
-class _ClockLoop(_Loop):
-    def __init__(self, backend: Backend) -> None:
-        super().__init__("clock")
+class _ClockLoop(Loop):
+    def __init__(self, backend: Backend, clock: Callable[[], Instant]) -> None:
+        super().__init__("clock", "taking up what was to wait", clock)
         self._backend = backend
 
     def turn(self) -> float:
         self._backend.wake_due()
         return CLOCK_EVERY
+
+
+class _StoreLoop(Loop):
+    """Tries the database out, so that its trouble is known before there is something to write."""
+
+    def __init__(self, store: Store, clock: Callable[[], Instant]) -> None:
+        super().__init__("store", "trying the database", clock)
+        self.longest_wait = TRY_STORE_EVERY
+        self._store = store
+
+    def turn(self) -> float:
+        self._store.try_out()
+        self.rest(TRY_STORE_EVERY)
+        return 0.0

@@ -18,6 +18,7 @@ from relight.daemon.services import Service
 from relight.serve.apps import create_app
 from relight.serve.ports import Ports
 from relight.serve.servers import run_server
+from relight.serve.tokens import keep_token
 from relight.settings.records import Settings
 from relight.store.stores import Store
 
@@ -34,6 +35,7 @@ def serve(settings: Settings, say: Callable[[str], None]) -> None:
     Raises:
         SettingsError: a cluster cannot be served.
         AlreadyRunning: the state folder is in use.
+        TokenUnusable: the file of the token cannot be trusted or written.
         StoreRefused: the database cannot be used.
         CannotListen: the address cannot be used.
 
@@ -43,6 +45,7 @@ def serve(settings: Settings, say: Callable[[str], None]) -> None:
     folder = Path(settings.store.path)
     folder.mkdir(parents=True, exist_ok=True, mode=0o750)
     with _OnlyOne(folder):
+        token = keep_token(folder)
         stop = threading.Event()
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: stop.set())
@@ -50,7 +53,8 @@ def serve(settings: Settings, say: Callable[[str], None]) -> None:
             Store.open(settings.store.database) as store,
             closing(Service(parts, store, folder, now)) as service,
             run_server(
-                create_app(Ports(records=store, daemon=service.backend)),
+                # The one controller calls the backend itself: nobody else may speak as one.
+                create_app(Ports(records=store, daemon=service.daemon), token, controllers=False),
                 settings.serve.host,
                 settings.serve.port,
             ) as server,
@@ -58,7 +62,7 @@ def serve(settings: Settings, say: Callable[[str], None]) -> None:
             service.start()  # only now: an address that is refused must come before any look
             for part in parts:
                 say(_describe(part.name, can_change=part.hands is not None))
-            say(f"Listening on {server.url}")
+            say(f"Listening on {server.url}; who can read {token.path} may ask.")
             stop.wait()
             say("Stopping.")
 

@@ -11,8 +11,12 @@ from collections.abc import Sequence
 
 from relight.diagnosis.placing import Places
 from relight.model.findings import Domain, Finding, Kind, Role
+from relight.model.instants import later, seconds
 from relight.model.records import Record
 from relight.model.verdicts import SetAside
+
+CLOCK_SLACK = seconds(60)
+"""A line's clock may be ahead of ours by this much."""
 
 _MACHINE = frozenset({Domain.HARDWARE})
 _PEOPLE = frozenset({Domain.APPLICATION, Domain.USER})
@@ -48,18 +52,37 @@ def unwind(findings: Sequence[Finding], places: Places) -> Unwound:
 
 
 def in_time_order(findings: Sequence[Finding]) -> list[Finding]:
-    """Return findings by time: the lines' own clocks where all have one, else when read.
+    """Return findings by time: by the lines' own clocks where these can be believed.
 
-    Within one file the place decides; it needs no clock.
+    Else by when they were read. Within one file the place decides; it needs no clock.
     """
-    have_clock = all(one.at is not None for one in findings)
+    have_clock = _clocks_agree(findings)
 
     def when(one: Finding) -> tuple[int, str, int, str]:
         at = one.at if have_clock and one.at is not None else one.seen_at
-        place = one.place
-        return (at, place.file if place else "", place.offset if place else 0, one.id)
+        return (at, *_place(one), one.id)
 
     return sorted(findings, key=when)
+
+
+def _clocks_agree(findings: Sequence[Finding]) -> bool:
+    """Tell whether every line prints a time, none lies ahead, and none runs against its file.
+
+    A time without a zone is read as UTC: one zone for all keeps the order, two do not.
+    """
+    latest: dict[str, int] = {}
+    for one in sorted(findings, key=lambda one: (*_place(one), one.at or 0)):
+        if one.at is None or one.at > later(one.seen_at, CLOCK_SLACK):
+            return False
+        file = one.place.file if one.place else one.id
+        if one.at < latest.get(file, one.at):
+            return False
+        latest[file] = one.at
+    return True
+
+
+def _place(one: Finding) -> tuple[str, int]:
+    return (one.place.file, one.place.offset) if one.place else ("", 0)
 
 
 def _strongest(findings: Sequence[Finding]) -> list[Finding]:

@@ -33,12 +33,17 @@ class Places:
         )
 
     def of(self, finding: Finding) -> tuple[str, ...]:
-        """Return the nodes that a finding points at: by name, else by task, else by rank."""
+        """Return the nodes that a finding points at: by name, else by task, else by rank.
+
+        A job of one node has no other.
+        """
         if finding.nodes:
             named = [self._allocation.member(host) for host in finding.nodes]
             found = [node for node in named if node is not None]
         elif finding.tasks:
             found = [node for task in finding.tasks if (node := self._task(task)) is not None]
+        elif len(self._allocation.nodes) == 1:
+            found = list(self._allocation.nodes)
         else:
             found = [node for rank in finding.ranks if (node := self._rank(rank)) is not None]
         return tuple(dict.fromkeys(found))

@@ -40,7 +40,8 @@ def diagnose(
     unwound = unwind(findings, places)
     lost = _lost_nodes(findings, allocation, ending)
     if lost or ending.state is JobState.NODE_FAIL:
-        return _node_lost(lost, unwound)
+        is_seen = bool(ending.gone_nodes) or ending.state is JobState.NODE_FAIL
+        return _node_lost(lost, unwound, is_seen=is_seen)
     if unwound.root is None:
         return verdict_without_findings(ending, logs_unseen)
     return _from_root(unwound.root, unwound, findings, allocation)
@@ -60,7 +61,9 @@ def _lost_nodes(
     return tuple(dict.fromkeys([*gone, *named]))
 
 
-def _node_lost(lost: tuple[str, ...], unwound: Unwound) -> Verdict:
+def _node_lost(lost: tuple[str, ...], unwound: Unwound, *, is_seen: bool) -> Verdict:
+    source = "by the scheduler's own word" if is_seen else "by srun's word in the job's log"
+    confidence = 0.95 if is_seen else 0.8
     root = unwound.root
     where = f"{', '.join(lost)} failed" if lost else "a node of the job failed"
     told = f"; before that, {clause(root.sentence)}" if root and root.kind is not Kind.NODE else ""
@@ -71,14 +74,11 @@ def _node_lost(lost: tuple[str, ...], unwound: Unwound) -> Verdict:
         family="node_failure",
         kind=Kind.NODE,
         remedy=Remedy.RESTART_EXCLUDING_NODE if lost else Remedy.RESTART,
-        sentence=f"{where}, by the scheduler's own word{told}",
+        sentence=f"{where}, {source}{told}",
         fingerprint="node-failure",
-        suspects=tuple(
-            Suspect(node=node, share=share, why="the scheduler says that it failed")
-            for node in lost
-        ),
-        confidence=0.95,
-        terms=(Term(what="the scheduler itself names it", weight=0.95),),
+        suspects=tuple(Suspect(node=node, share=share, why=f"it failed {source}") for node in lost),
+        confidence=confidence,
+        terms=(Term(what=f"it failed {source}", weight=confidence),),
         root=root.id if root else "",
         evidence=root.evidence if root else (),
         set_aside=unwound.set_aside,

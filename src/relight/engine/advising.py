@@ -118,7 +118,10 @@ def _knows_capacity(turn: Turn, verdict: Verdict) -> bool:
 
 def _ruling(turn: Turn, attempt: AttemptCase, verdict: Verdict, policy: Policy) -> Ruling:
     if attempt.requeued_by is Requeuer.PERSON:
-        sentence = f"Requeued by somebody else already. What happened: {verdict.sentence}."
+        sentence = (
+            "Requeued already, by a person or by a rule of Slurm's own (RequeueExit, say). "
+            f"What happened: {verdict.sentence}."
+        )
         return Ruling(
             decision=Decision.NONE, reason=Reason(code="requeued-by-person", sentence=sentence)
         )
@@ -138,6 +141,7 @@ def _ruling(turn: Turn, attempt: AttemptCase, verdict: Verdict, policy: Policy) 
             is_batch=fact.is_batch,
             max_restarts=case.choice.max_restarts,
             expected_nodes=fact.expected_nodes or len(attempt.allocation.nodes),
+            required_nodes=fact.required_nodes,
             fit_now=known.fit_now if known else None,
             fit_ever=known.fit_ever if known else None,
         ),
@@ -149,10 +153,14 @@ def _gained(turn: Turn, attempt: AttemptCase) -> bool:
     before = [one for one in turn.case.attempts if one.number < attempt.number]
     if not before:
         return False
-    steps = max((one.progress.best_step or -1 for one in before), default=-1)
-    saved = max((one.progress.best_checkpoint or -1 for one in before), default=-1)
     progress = attempt.progress
-    return (progress.best_step or -1) > steps or (progress.best_checkpoint or -1) > saved
+    return _is_beyond(progress.best_step, [one.progress.best_step for one in before]) or _is_beyond(
+        progress.best_checkpoint, [one.progress.best_checkpoint for one in before]
+    )
+
+
+def _is_beyond(count: int | None, before: list[int | None]) -> bool:
+    return count is not None and all(other is None or count > other for other in before)
 
 
 def _past(turn: Turn, attempt: AttemptCase) -> Past:

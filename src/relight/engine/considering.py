@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
+from relight.diagnosis.cascades import CLOCK_SLACK
 from relight.diagnosis.endings import Ending
 from relight.diagnosis.verdicts import diagnose
 from relight.engine.advising import give_advice, keep_advice
@@ -201,6 +202,16 @@ def _settled_at(attempt: AttemptCase, incident: Incident, policy: Policy) -> Ins
     return later(told, max(policy.settle, Span(seconds(slowest * _STEPS_MISSED))))
 
 
+def _fault(root: Finding, attempt: AttemptCase) -> Instant:
+    """Return when the root line was written: its own clock, where that can be this attempt's."""
+    began = attempt.running_at or attempt.first_seen_at
+    if root.at is None or not later(began, Span(-CLOCK_SLACK)) <= root.at <= later(
+        root.seen_at, CLOCK_SLACK
+    ):
+        return root.seen_at
+    return root.at
+
+
 def _record_verdict(turn: Turn, attempt: AttemptCase, verdict: Verdict) -> None:
     incident = open_incident(turn, attempt.number, findings_of_story(attempt))
     if incident.verdict is not None:
@@ -211,7 +222,7 @@ def _record_verdict(turn: Turn, attempt: AttemptCase, verdict: Verdict) -> None:
     root = next((one for one in attempt.findings if one.id == verdict.root), None)
     times = msgspec.structs.replace(
         incident.times,
-        fault=root.at or root.seen_at if root is not None else incident.times.fault,
+        fault=_fault(root, attempt) if root is not None else incident.times.fault,
         ended=attempt.ended_at or attempt.ended_seen_at,
         detected=incident.times.detected or turn.now,
     )

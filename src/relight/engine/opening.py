@@ -9,6 +9,7 @@ from relight.engine.turns import Turn
 from relight.model.audit import Topic
 from relight.model.findings import Finding, Kind, Remedy
 from relight.model.incidents import Incident, Phase
+from relight.model.jobs import JobState
 
 MOST_FINDINGS = 200
 """Findings kept an attempt; what a flood adds beyond them changes no verdict."""
@@ -91,5 +92,7 @@ def _join_incident(turn: Turn, attempt: AttemptCase, finding: Finding) -> None:
     if current is not None and current.phase is not Phase.CLOSED:
         joined = msgspec.structs.replace(current, findings=(*current.findings, finding))
         turn.change(attempt.number, incident=joined)
+    elif attempt.fact.state is JobState.COMPLETED:
+        return  # whatever it printed, it did what it was to do
     elif attempt.advice is None or attempt.ended_seen_at is None:
         open_incident(turn, attempt.number, (finding,))

@@ -160,6 +160,7 @@ class JobFact(Record, frozen=True, kw_only=True):
     requeue_allowed: bool = True
     is_batch: bool = True
     excluded_nodes: tuple[str, ...] = ()
+    required_nodes: tuple[str, ...] = ()
     held_by: Holder = Holder.NOBODY
     output: OutputPaths = OutputPaths()
     time_limit_seconds: int | None = None

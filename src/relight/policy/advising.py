@@ -57,6 +57,7 @@ class Circumstances(Record, frozen=True, kw_only=True):
     is_batch: bool = True
     max_restarts: int | None = None
     expected_nodes: int = 0
+    required_nodes: tuple[str, ...] = ()
     fit_now: int | None = None
     fit_ever: int | None = None
 
@@ -244,12 +245,18 @@ def _affordable(wanted: tuple[str, ...], around: Circumstances) -> tuple[str, ..
     if around.fit_ever is None:
         return ()
     missing = max(0, around.expected_nodes - around.fit_ever)
-    return wanted[: max(0, len(wanted) - missing)]
+    spared = tuple(node for node in wanted if node not in around.required_nodes)
+    return spared[: max(0, len(wanted) - missing)]
 
 
 def _not_spared(wanted: tuple[str, ...], around: Circumstances) -> str:
     if not wanted:
         return ""
+    asked_for = [node for node in wanted if node in around.required_nodes]
+    if asked_for:
+        return (
+            f" {', '.join(asked_for)} cannot be left out: the job itself asks for it (--nodelist)."
+        )
     if around.fit_ever is None:
         return (
             f" {', '.join(wanted)} would be left out, but whether the job still fits the "

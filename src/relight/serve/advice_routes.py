@@ -28,6 +28,8 @@ from relight.serve.problems import AnyRequest, NotThere, Wrong
 
 LOOK_EVERY_SECONDS = 0.1
 LONGEST_TEXT = 2_000
+CLAIMED = "(claimed)"
+"""Stands behind a person's name in the record: one token serves all, so a name proves nothing."""
 STOPPING = "stopping"
 """What the application's state holds when the server is about to end, so that waits end too."""
 
@@ -141,11 +143,12 @@ def say_word(ports: Served, attempt: AttemptText, data: JSONBody[WordSaid]) -> A
     """Take in a person's word."""
     key = read_attempt(attempt)
     _check_said(attempt, data, _generations(ports, key)[-1])
+    who = f"{data.who.strip()} {CLAIMED}"
     ports.daemon.person_said(
-        key, generation=data.generation, word=data.word, who=data.who.strip(), why=data.why.strip()
+        key, generation=data.generation, word=data.word, who=who, why=data.why.strip()
     )
     done = "approved" if data.word is Word.APPROVE else "rejected"
-    return Accepted(sentence=f"the advice on {attempt} is {done} by {data.who.strip()}")
+    return Accepted(sentence=f"the advice on {attempt} is {done} by {who}")
 
 
 def _check_said(attempt: str, said: WordSaid, newest: Advice) -> None:

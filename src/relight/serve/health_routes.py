@@ -9,7 +9,9 @@ from litestar import MediaType, Response, get
 from relight import __version__
 from relight.clients.backend.answers import Alive, Health, Readiness
 from relight.model.advice import Mode
+from relight.serve.guards import has_token
 from relight.serve.parameters import Served
+from relight.serve.problems import AnyRequest
 
 _MEANING = {
     Mode.MONITOR: "says what it would do, and touches nothing",
@@ -22,7 +24,7 @@ _MEANING = {
     "/healthz",
     sync_to_thread=False,
     summary="Ask whether the process lives",
-    description="Always 200 while the process answers; says nothing about what it sees.",
+    description="Always 200 while the process answers; needs no token and says no more.",
 )
 def healthz() -> Alive:
     """Say that the process lives."""
@@ -33,12 +35,15 @@ def healthz() -> Alive:
     "/readyz",
     sync_to_thread=True,
     summary="Ask whether relight sees all that it should",
-    description="200 when every cluster and source is seen, else 503 with the reasons.",
+    description=(
+        "200 when every cluster and source is seen and nothing fails inside, else 503 with the "
+        "reasons. Needs no token; with it, the reasons are told in full."
+    ),
 )
-def readyz(ports: Served) -> Response[Readiness]:
-    """Say whether every cluster and source is seen."""
+def readyz(ports: Served, request: AnyRequest) -> Response[Readiness]:
+    """Say whether every cluster and source is seen and nothing fails inside."""
     health = ports.daemon.health()
-    readiness = _readiness(health)
+    readiness = _readiness(health if has_token(request) else health.public)
     return Response(readiness, status_code=200 if readiness.ready else 503)
 
 
@@ -46,13 +51,19 @@ def _readiness(health: Health) -> Readiness:
     reasons = health.reasons
     if not reasons:
         return Readiness(
-            ready=True, code="ready", sentence="every cluster and source is seen", health=health
+            ready=True,
+            code="ready",
+            sentence="every cluster and source is seen, and nothing fails",
+            health=health,
         )
     return Readiness(
         ready=False,
         code="not-ready",
         sentence="; ".join(reasons),
-        next_step="look at what is not seen; until then relight decides nothing about it",
+        next_step=(
+            "look at what is not seen or fails; until then relight does nothing about it "
+            "(asked with the token, this page and the log tell all of it)"
+        ),
         reasons=reasons,
         health=health,
     )
@@ -78,7 +89,7 @@ def root(ports: Served) -> str:
         f"<h1>relight {__version__}</h1>"
         f"<p>Mode: <strong>{health.mode.value}</strong>. relight {_MEANING[health.mode]}.</p>"
         f"<ul>{clusters or '<li>no cluster is configured</li>'}</ul>"
-        '<p><a href="/schema">What can be asked</a> · <a href="/v1/jobs">jobs</a> · '
-        '<a href="/v1/incidents">incidents</a> · <a href="/v1/advice">advice</a> · '
-        '<a href="/v1/audit/events">audit</a> · <a href="/readyz">readiness</a></p></html>'
+        '<p><a href="/schema">What can be asked</a> · <a href="/readyz">readiness</a></p>'
+        "<p>Jobs and their logs are shown to those who have the token: use the command "
+        "<code>relight jobs</code>.</p></html>"
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import structlog
 from litestar import MediaType, Request, Response
@@ -18,6 +18,7 @@ AnyRequest = Request[object, object, State]
 
 _CODES = {
     400: "bad-request",
+    401: "no-token",
     403: "forbidden",
     404: "not-found",
     405: "method-not-allowed",
@@ -29,6 +30,7 @@ _NEXT_STEPS = {
     405: "see /schema for what can be asked",
     413: "send less at once",
 }
+_HEADERS = {401: {"WWW-Authenticate": "Bearer"}, 503: {"Retry-After": "1"}}
 
 
 class NotThere(Exception):  # noqa: N818 - named by what it says
@@ -42,7 +44,7 @@ class Wrong(Exception):  # noqa: N818 - named by what it says
 def answer(status: int, code: str, sentence: str, next_step: str = "") -> Response[Problem]:
     """Return a failure as a response."""
     problem = Problem(code=code, sentence=sentence, next_step=next_step)
-    headers = {"Retry-After": "1"} if status == 503 else None  # noqa: PLR2004 - service unavailable
+    headers = _HEADERS.get(status)
     return Response(problem, status_code=status, media_type=MediaType.JSON, headers=headers)
 
 
@@ -96,12 +98,36 @@ def _unexpected(request: AnyRequest, error: Exception) -> Response[Problem]:
     )
 
 
+def _several(request: AnyRequest, errors: ExceptionGroup[Exception]) -> Response[Problem]:
+    """Answer for jobs of one report that failed: what a person must hear of comes first."""
+    known: tuple[tuple[type[Exception], Callable[..., Response[Problem]]], ...] = (
+        (StoreBroken, _broken),
+        (StoreBusy, _busy),
+        (StoreRefused, _refused),
+        (Declined, _declined),
+    )
+    if errors.split(tuple(kind for kind, _ in known))[1] is None:
+        for kind, tell in known:
+            if first := next(_leaves(errors, kind), None):
+                return tell(request, first)
+    return _unexpected(request, errors)
+
+
+def _leaves(error: Exception, kind: type[Exception]) -> Iterator[Exception]:
+    if isinstance(error, ExceptionGroup):
+        for one in error.exceptions:
+            yield from _leaves(one, kind)
+    elif isinstance(error, kind):
+        yield error
+
+
 def _too_deep(_: AnyRequest, __: RecursionError) -> Response[Problem]:
     return answer(400, "bad-request", "the body is nested too deeply", "send what /schema shows")
 
 
 HANDLERS: ExceptionHandlersMap = {
     RecursionError: _too_deep,
+    ExceptionGroup: _several,
     NotThere: _not_there,
     Wrong: _wrong,
     Declined: _declined,

@@ -10,10 +10,13 @@ from litestar.params import JSONBody, QueryParameter
 
 from relight.clients.backend.answers import Accepted, AuditAnswer
 from relight.model.audit import Topic
+from relight.model.jobs import AttemptKey, JobKey
 from relight.model.observations import Observation
 from relight.model.orders import OrderOutcome
 from relight.serve.parameters import Cluster, Limit, PageToken, Served, read_instant, read_job
+from relight.serve.problems import Wrong
 from relight.store.filters import AuditFilters
+from relight.store.keys import attempt_text, job_columns
 
 LARGEST_OBSERVATION = 64 * 1024 * 1024
 """Ten thousand jobs that all changed are about a quarter of it."""
@@ -88,8 +91,31 @@ def list_audit(  # noqa: PLR0913 - a filter each
 )
 def post_observation(ports: Served, data: JSONBody[Observation]) -> Accepted:
     """Take in an observation."""
+    _check_names(data)
     ports.daemon.observe(data)
     return Accepted(sentence=f"observation {data.sequence} of {data.cluster} was taken in")
+
+
+def _check_names(observation: Observation) -> None:
+    """Refuse a report as a whole before any of it counts: one wrong name spoils no other job.
+
+    Raises:
+        Wrong: a job or node belongs to another cluster.
+        StoreRefused: an id is too long, or a restart count too large.
+
+    """
+    clusters = {fact.cluster for fact in observation.jobs}
+    clusters |= {node.cluster for node in observation.nodes}
+    if foreign := clusters - {observation.cluster}:
+        raise Wrong(
+            f"an observation of {observation.cluster[:80]} holds what belongs to "
+            f"{min(foreign)[:80]}: send one for each cluster"
+        )
+    for scheduler_id in observation.present:
+        job_columns(JobKey(cluster=observation.cluster, scheduler_id=scheduler_id))
+    for fact in observation.jobs:
+        job = JobKey(cluster=fact.cluster, scheduler_id=fact.scheduler_id)
+        attempt_text(AttemptKey(job=job, attempt=fact.restart_count))
 
 
 @post(

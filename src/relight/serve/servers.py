@@ -52,14 +52,14 @@ def run_server(app: Litestar, host: str, port: int) -> ServerHandle:
     """Serve ``app`` until the handle is stopped; port 0 takes a free one, named in ``url``.
 
     Raises:
-        CannotListen: the host is not this machine alone (there is no authentication yet), or
-            the address is taken.
+        CannotListen: the host is not this machine alone (nothing is encrypted), or the address
+            is taken.
 
     """
     if not is_loopback(host):
         raise CannotListen(
-            f"relight does not listen on {host}: there is no authentication yet, so whoever "
-            "reaches it could approve; use 127.0.0.1 and an SSH tunnel"
+            f"relight does not listen on {host}: nothing is encrypted, so the token could be "
+            "read on the way; use 127.0.0.1 and an SSH tunnel"
         )
     listening = _listen(host, port)
     app.state[STOPPING] = False

@@ -24,7 +24,48 @@ BUSY_SECONDS = 10.0
 
 _BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 _WRITES = "relight_writes"
-_NAME = "relight_name"
+_FILE = "relight_file"
+
+
+class DatabaseFile:
+    """The file behind an engine, and whether its name still leads to it.
+
+    SQLite goes on with a file that has lost its name: every commit would succeed, and be gone
+    at the next start.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._identity: tuple[int, int] | None = None
+
+    @property
+    def is_remembered(self) -> bool:
+        """Return whether the file is known, so that another of its name is not it."""
+        return self._identity is not None
+
+    def remember(self) -> None:
+        """Hold on to the file that has the name now."""
+        self._identity = self._look()
+
+    def check(self) -> None:
+        """Look whether the name still leads to the remembered file.
+
+        Raises:
+            StoreBroken: it leads to another file or to none.
+
+        """
+        if self._identity is not None and self._look() != self._identity:
+            raise StoreBroken(
+                f"the database file {self.path} was removed or replaced while relight runs: "
+                "stop it, restore the file, start again"
+            )
+
+    def _look(self) -> tuple[int, int] | None:
+        try:
+            found = self.path.stat()
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
 
 
 def as_url(text: str) -> str:
@@ -46,12 +87,17 @@ def connect(url: str, *, read_only: bool) -> sa.Engine:
         )
     if not path.parent.is_dir():
         raise StoreRefused(f"the folder {path.parent} does not exist: create it first")
-    mode = "ro" if read_only else "rwc"
-    target = f"file:{quote(str(path))}?mode={mode}"
+    file = DatabaseFile(path)
 
     def open_connection() -> sqlite3.Connection:
+        # A file that vanished must not be made again, empty, by whoever asks next.
+        mode = "ro" if read_only else "rw" if file.is_remembered else "rwc"
         connection = sqlite3.connect(
-            target, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+            f"file:{quote(str(path))}?mode={mode}",
+            uri=True,
+            timeout=BUSY_SECONDS,
+            isolation_level=None,
+            check_same_thread=False,
         )
         for pragma in _pragmas(read_only=read_only):
             connection.execute(pragma)
@@ -60,7 +106,7 @@ def connect(url: str, *, read_only: bool) -> sa.Engine:
     engine = sa.create_engine(
         "sqlite://", creator=open_connection, poolclass=QueuePool, pool_size=8, max_overflow=32
     )
-    engine.update_execution_options(**{_NAME: str(path)})
+    engine.update_execution_options(**{_FILE: file})
     event.listen(engine, "begin", _begin)
     return engine
 
@@ -98,18 +144,32 @@ def _begin(connection: sa.Connection) -> None:
 
 @contextmanager
 def writing(engine: sa.Engine) -> Iterator[sa.Connection]:
-    """Give a connection in a transaction that writes: committed at the end, or nothing."""
+    """Give a connection in a transaction that writes: committed at the end, or nothing.
+
+    Raises:
+        StoreBroken: the file is not the remembered one, before or after the writing.
+
+    """
+    file = file_of(engine)
+    file.check()
     with (
         _translated(engine),
         engine.connect() as connection,
         connection.execution_options(**{_WRITES: True}).begin(),
     ):
         yield connection
+        file.check()
 
 
 @contextmanager
 def reading(engine: sa.Engine) -> Iterator[sa.Connection]:
-    """Give a connection in a transaction that sees one state of the database."""
+    """Give a connection in a transaction that sees one state of the database.
+
+    Raises:
+        StoreBroken: the file is not the remembered one.
+
+    """
+    file_of(engine).check()
     with _translated(engine), engine.connect() as connection, connection.begin():
         yield connection
 
@@ -126,22 +186,45 @@ def _translated(engine: sa.Engine) -> Iterator[None]:
     try:
         yield
     except (sqlite3.Error, DBAPIError) as error:
-        raise _translation(error, _name(engine)) from error
+        raise _translation(error, file_of(engine)) from error
     except sa.exc.TimeoutError as error:
-        raise StoreBusy(f"no connection to {_name(engine)} is free: try again") from error
+        raise StoreBusy(f"no connection to {file_of(engine).path} is free: try again") from error
 
 
-def _translation(error: sqlite3.Error | DBAPIError, name: str) -> StoreError:
+def _translation(error: sqlite3.Error | DBAPIError, file: DatabaseFile) -> StoreError:
+    name = file.path
+    # What a running store meets is never the fault of what it was asked to write.
+    refusal = StoreBroken if file.is_remembered else StoreRefused
     origin = error.orig if isinstance(error, DBAPIError) else error
     code = getattr(origin, "sqlite_errorcode", 0) & 0xFF
     if code in _BUSY:
-        return StoreBusy(f"another process holds {name} ({origin}): nothing written, try again")
+        return StoreBusy(
+            f"another program holds the database {name} ({origin}): nothing was written; try "
+            f"again once that program lets go (fuser {name} names it)"
+        )
     if code == sqlite3.SQLITE_READONLY:
-        return StoreRefused(f"{name} cannot be written ({origin}): check its owner and rights")
+        return refusal(f"{name} cannot be written ({origin}): check its owner, rights and disk")
     if code == sqlite3.SQLITE_NOTADB:
-        return StoreRefused(f"{name} is not a database of relight ({origin}): name another file")
+        return refusal(f"{name} is not a database of relight ({origin}): name another file")
+    if code == sqlite3.SQLITE_FULL:
+        return StoreBroken(
+            f"the disk that holds {name} is full ({origin}): nothing was written; make room, "
+            "and relight goes on by itself"
+        )
+    if code == sqlite3.SQLITE_IOERR:
+        return StoreBroken(
+            f"the disk refused to read or write {name} ({origin}): nothing was written; look at "
+            "the disk, its quota and the limit on the size of files"
+        )
+    if code == sqlite3.SQLITE_CANTOPEN:
+        return StoreBroken(
+            f"{name} cannot be opened ({origin}): look at the rights of its folder, and at the "
+            "limit on open files"
+        )
     return StoreBroken(f"{name} failed: {origin}; check the disk and the file")
 
 
-def _name(engine: sa.Engine) -> str:
-    return str(engine.get_execution_options()[_NAME])
+def file_of(engine: sa.Engine) -> DatabaseFile:
+    """Return the file behind an engine."""
+    file: DatabaseFile = engine.get_execution_options()[_FILE]
+    return file

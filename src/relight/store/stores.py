@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from collections.abc import Iterator
 from typing import Self, TypeVar
@@ -18,7 +19,7 @@ from relight.model.stimuli import Stimulus
 from relight.policy.policies import PolicyBook
 from relight.store import tables
 from relight.store.changes import Change, JournalRecord, SavedPerception, Tail
-from relight.store.connections import connect, reading, writing
+from relight.store.connections import connect, file_of, reading, writing
 from relight.store.errors import StoreBroken, StoreRefused
 from relight.store.filters import AuditFilters, CaseFilters
 from relight.store.keys import attempt_text, clean, job_columns
@@ -28,6 +29,9 @@ from relight.store.writing import write
 
 MOST_ROWS = 1_000
 """The longest page that any listing gives."""
+
+LEAST_FREE = 16 * 1024 * 1024
+"""Bytes: below it trouble is told while there is still room to write down what happens."""
 
 _JOURNAL_STEP = 500
 _FIRST = 1 << 62
@@ -63,6 +67,7 @@ class Store:
                 check(engine)
             else:
                 prepare(engine)
+                file_of(engine).remember()
         except BaseException:
             engine.dispose()
             raise
@@ -85,12 +90,32 @@ class Store:
         Raises:
             StoreRefused: the store is read-only, a key is too long, or text is not UTF-8.
             StoreBusy: another process holds the database; nothing was written.
+            StoreBroken: the disk is full or fails, or the file was removed or replaced; nothing
+                was written.
 
         """
         if self._read_only:
             raise StoreRefused("the store was opened to read only: nothing can be written")
         with self._writer, writing(self._engine) as connection:
             write(connection, change)
+
+    def try_out(self) -> None:
+        """Take the right to write and give it back, writing nothing, so that trouble is seen.
+
+        Raises:
+            StoreBusy: another process holds the database.
+            StoreBroken: the file was removed or replaced, or its disk is all but full.
+
+        """
+        with writing(self._engine):
+            pass
+        folder = file_of(self._engine).path.parent
+        free = shutil.disk_usage(folder).free
+        if free < LEAST_FREE:
+            raise StoreBroken(
+                f"the disk that holds {folder} is all but full ({free // 1024} KiB are free): "
+                "make room, and relight goes on by itself"
+            )
 
     def case(self, key: JobKey) -> Case | None:
         """Return the case of one job, None when there is none."""

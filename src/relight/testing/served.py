@@ -78,7 +78,7 @@ class Served:
         text = ""
         for _ in moments(30):
             text = self._said.read_bytes()[before:].decode(errors="replace")
-            found = re.search(r"Listening on (\S+)", text)
+            found = re.search(r"Listening on ([^\s;]+)", text)
             if found is not None:
                 self.url = found[1]
                 return self
@@ -127,6 +127,11 @@ class Served:
         """Return everything that the process has written to its standard error."""
         return self._said.read_text(errors="replace")
 
+    @property
+    def token(self) -> str:
+        """Return what a request has to carry."""
+        return (self.folder / "state" / "token").read_text().strip()
+
     def case(self, job: str) -> Case:
         """Return the case of a job by its Slurm id.
 
@@ -134,7 +139,7 @@ class Served:
             NotFound: relight does not know the job.
 
         """
-        client = BackendClient(self.url)
+        client = BackendClient(self.url, token=self.token)
         try:
             return client.job(JobKey(cluster="main", scheduler_id=job)).case
         finally:
@@ -149,7 +154,7 @@ class Served:
 
     def audit(self) -> list[AuditEntry]:
         """Return the whole audit."""
-        client = BackendClient(self.url)
+        client = BackendClient(self.url, token=self.token)
         try:
             return list(client.audit())
         finally:
@@ -195,7 +200,7 @@ class Served:
 
     def advice(self, job: str, attempt: int = 0) -> Advice | None:
         """Return the newest generation of the advice on an attempt, None when there is none."""
-        client = BackendClient(self.url)
+        client = BackendClient(self.url, token=self.token)
         try:
             wanted = f"main:{job}-{attempt}"
             return next((one for one in client.advice() if one.id == wanted), None)

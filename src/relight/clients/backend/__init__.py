@@ -9,6 +9,7 @@ from relight.clients.backend.errors import (
     BackendRefused,
     BackendUnreachable,
     NotFound,
+    TokenRefused,
 )
 
 __all__ = [
@@ -18,4 +19,5 @@ __all__ = [
     "BackendRefused",
     "BackendUnreachable",
     "NotFound",
+    "TokenRefused",
 ]

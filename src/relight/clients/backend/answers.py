@@ -12,7 +12,7 @@ from relight.model.advice import Advice, Decision, Mode
 from relight.model.audit import AuditEntry
 from relight.model.findings import Domain
 from relight.model.incidents import Phase
-from relight.model.instants import Instant
+from relight.model.instants import Instant, to_iso
 from relight.model.jobs import JobState
 from relight.model.records import Record
 from relight.model.stimuli import Word
@@ -153,12 +153,40 @@ class SourceHealth(Record, frozen=True, kw_only=True):
     why: str = ""
 
 
+class Trouble(Record, frozen=True, kw_only=True):
+    """What fails inside the backend, since when, and the last error.
+
+    ``name`` says in words what is not done, ``error`` is the kind of the error; ``message`` may
+    name jobs and files and is therefore only for those who may see them.
+    """
+
+    name: str
+    since: Instant
+    error: str
+    message: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """Return all of it as a sentence."""
+        told = f": {self.message}" if self.message else ""
+        return f"{self.name} has failed since {to_iso(self.since)[:19]}Z ({self.error}){told}"
+
+
 class Health(Record, frozen=True, kw_only=True):
-    """How the backend is. ``troubles`` are sentences about anything else that is not well."""
+    """How the backend is; ``troubles`` are what fails inside it."""
 
     clusters: tuple[ClusterHealth, ...] = ()
     sources: tuple[SourceHealth, ...] = ()
-    troubles: tuple[str, ...] = ()
+    troubles: tuple[Trouble, ...] = ()
+
+    @property
+    def public(self) -> Health:
+        """Return the same without what could tell of jobs and files."""
+        return msgspec.structs.replace(
+            self,
+            sources=tuple(msgspec.structs.replace(one, why="") for one in self.sources),
+            troubles=tuple(msgspec.structs.replace(one, message="") for one in self.troubles),
+        )
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -169,7 +197,7 @@ class Health(Record, frozen=True, kw_only=True):
         )
         return (
             *(f"{name} is not seen: {why or 'no answer yet'}" for name, why in unseen),
-            *self.troubles,
+            *(trouble.sentence for trouble in self.troubles),
         )
 
     @property

@@ -30,6 +30,7 @@ from relight.clients.backend.errors import (
     BackendRefused,
     BackendUnreachable,
     NotFound,
+    TokenRefused,
 )
 from relight.model.advice import Advice, ReconciliationStatus
 from relight.model.audit import AuditEntry
@@ -41,6 +42,7 @@ LARGEST_ANSWER = 256 * 1024 * 1024
 """An answer of more bytes is not read: a page of 250 cases is far below."""
 
 _PAGE = 250
+_NAMELESS = 401
 _MISSING = 404
 _FIRST_REFUSAL = 400
 _FIRST_FAILURE = 500
@@ -54,12 +56,15 @@ Filters = Mapping[str, str]
 class BackendClient:
     """Asks one backend over HTTP. Listings follow their pages by themselves.
 
-    Every method raises BackendUnreachable (start it, or name the right one), NotFound,
-    BackendRefused (correct the request) or BackendFailed (look at the backend's log).
+    ``token`` is what the backend keeps in the file ``token`` of its state folder; only
+    ``health`` can do without. Every method raises BackendUnreachable (start it, or name the
+    right one), TokenRefused (give the right token), NotFound, BackendRefused (correct the
+    request) or BackendFailed (look at the backend's log).
     """
 
-    def __init__(self, url: str, *, timeout: float = 10.0) -> None:
+    def __init__(self, url: str, *, token: str = "", timeout: float = 10.0) -> None:
         self.url = url.rstrip("/")
+        self._headers = {"Authorization": f"Bearer {token}"} if token else {}
         self._timeout = timeout
         self._pool = urllib3.PoolManager(retries=False)
 
@@ -178,14 +183,14 @@ class BackendClient:
     ) -> tuple[int, bytes]:
         if not self.url.startswith(("http://", "https://")):
             raise self._not_a_url()
-        headers = {"Content-Type": "application/json"} if body is not None else {}
+        typed = {"Content-Type": "application/json"} if body is not None else {}
         timeout = urllib3.Timeout(connect=min(self._timeout, 5.0), read=self._timeout + patience)
         try:
             answer = self._pool.request(
                 method,
                 self.url + path,
                 body=body,
-                headers=headers,
+                headers={**self._headers, **typed},
                 preload_content=False,
                 redirect=False,
                 decode_content=False,
@@ -231,6 +236,8 @@ class BackendClient:
     def _problem(self, status: int, body: bytes) -> BackendError:
         problem = self._decoded(body, Problem)
         message = problem.sentence + (f": {problem.next_step}" if problem.next_step else "")
+        if status == _NAMELESS:
+            return TokenRefused(message)
         if status == _MISSING:
             return NotFound(message)
         return (BackendFailed if status >= _FIRST_FAILURE else BackendRefused)(message)

@@ -15,6 +15,10 @@ class BackendRefused(BackendError):  # noqa: N818 - named by what it says, like 
     """The backend understood and said no: correct the request."""
 
 
+class TokenRefused(BackendRefused):
+    """The backend wants a token, or another one: give it the one from its file."""
+
+
 class NotFound(BackendRefused):
     """What was asked for does not exist."""
 

@@ -75,6 +75,7 @@ def job_fact(cluster: str, raw: RawJob, scheduler_id: str = "") -> JobFact:
         requeue_allowed=bool(raw.requeue),
         is_batch=bool(raw.batch_flag),
         excluded_nodes=expand(raw.excluded_nodes or ""),
+        required_nodes=expand(raw.required_nodes or ""),
         held_by=holder(reason) if state is JobState.HELD else Holder.NOBODY,
         output=_output(raw, name if array else ""),
         time_limit_seconds=_minutes(raw.time_limit),

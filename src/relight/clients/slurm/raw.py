@@ -82,6 +82,7 @@ class RawJob(msgspec.Struct):
     requeue: bool | int = True
     batch_flag: bool | int = True
     excluded_nodes: str | None = ""
+    required_nodes: str | None = ""
     standard_output: str | None = ""
     standard_error: str | None = ""
     stdout_expanded: str | None = ""
