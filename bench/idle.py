@@ -98,7 +98,7 @@ def _submit(cluster: SlurmCluster, jobs: int) -> None:
 
 
 def _wait_until_known(relight: Served, jobs: int) -> float:
-    client = BackendClient(relight.url)
+    client = BackendClient(relight.url, token=relight.token)
     begun = monotonic()
     try:
         relight.wait_for(
