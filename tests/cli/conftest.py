@@ -1,83 +1,19 @@
-"""A backend on a real socket: a real store with told stories in it, and a daemon that listens."""
+"""A backend on a real socket, shared by the tests of a module."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from pathlib import Path
 
-import msgspec
 import pytest
 
-from relight.clients.backend.answers import ClusterHealth, Health, SourceHealth
-from relight.model.advice import Advice, Mode, ReconciliationStatus
-from relight.model.jobs import AttemptKey
-from relight.model.observations import Observation
-from relight.model.orders import OrderOutcome
-from relight.model.stimuli import Word
-from relight.serve.apps import create_app
-from relight.serve.ports import Ports
-from relight.serve.servers import run_server
-from relight.serve.tokens import Token
-from relight.store import Change, Store
-
-TOKEN = Token(value="the-token-of-the-tests", path="/state/token")
-STORIES = Path(__file__).parent.parent / "serve" / "stories.json"
-
-
-@dataclass
-class ListeningDaemon:
-    """Remembers what it is told; its advice is what the store holds."""
-
-    store: Store
-    told: list[object] = field(default_factory=list)
-    is_well: bool = True
-    failure: Exception | None = None
-
-    def health(self) -> Health:
-        """Say that the cluster is seen, or not."""
-        cluster = ClusterHealth(name="main", mode=Mode.APPROVE, seen=self.is_well, why="no answer")
-        return Health(clusters=(cluster,), sources=(SourceHealth(name="files", seen=True),))
-
-    def person_said(
-        self, attempt: AttemptKey, *, generation: int, word: Word, who: str, why: str
-    ) -> None:
-        """Remember a person's word."""
-        self._take((str(attempt), generation, word, who, why))
-
-    def observe(self, observation: Observation) -> None:
-        """Remember an observation."""
-        self._take(observation)
-
-    def active_advice(self, cluster: str) -> tuple[Advice, ...]:
-        """Return what the store holds."""
-        return self.store.advice(active_only=True, cluster=cluster).items
-
-    def reconciliation_status(self, attempt: AttemptKey, status: ReconciliationStatus) -> None:
-        """Remember a status."""
-        self._take((str(attempt), status))
-
-    def outcome(self, outcome: OrderOutcome) -> None:
-        """Remember an outcome."""
-        self._take(outcome)
-
-    def _take(self, what: object) -> None:
-        if self.failure is not None:
-            raise self.failure
-        self.told.append(what)
-
-
-def _told_store(folder: Path) -> Store:
-    store = Store.open(f"sqlite:///{folder}/relight.db")
-    for change in msgspec.json.decode(STORIES.read_bytes(), type=list[Change]):
-        store.commit(change)
-    return store
+from relight.store import Store
+from relight.testing.told import TOKEN, ListeningDaemon, served_store, told_store
 
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
     """Give a store that holds the stories; the tests of a module share it and only read."""
-    with _told_store(tmp_path_factory.mktemp("shared")) as store:
+    with told_store(tmp_path_factory.mktemp("shared")) as store:
         yield store
 
 
@@ -99,9 +35,8 @@ def daemon(shared_daemon: ListeningDaemon) -> ListeningDaemon:
 @pytest.fixture(scope="module")
 def url(store: Store, shared_daemon: ListeningDaemon) -> Iterator[str]:
     """Give the URL of the shared backend on a real socket."""
-    app = create_app(Ports(store, shared_daemon), TOKEN, controllers=True)
-    with run_server(app, "127.0.0.1", 0) as server:
-        yield server.url
+    with served_store(store, shared_daemon) as url:
+        yield url
 
 
 @pytest.fixture(scope="session")

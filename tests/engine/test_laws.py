@@ -25,6 +25,7 @@ from relight.model.incidents import PHASE_MOVES, Phase
 from relight.model.instants import Instant, seconds
 from relight.model.jobs import JobState, NodeFact, NodeState
 from relight.model.orders import Order, OrderOutcome, Outcome, Verb
+from relight.model.progress import Progress
 from relight.model.records import Record
 from relight.model.stimuli import (
     AttemptSeen,
@@ -114,10 +115,14 @@ def stimuli(at: st.SearchStrategy[Instant]) -> st.SearchStrategy[Stimulus]:
             job=job,
             seen_at=at,
             attempt=ATTEMPTS,
-            best_step=STEPS,
-            best_checkpoint=STEPS,
-            resumed_from=STEPS,
-            first_step=STEPS,
+            progress=st.builds(
+                Progress,
+                best_step=STEPS,
+                last_step=STEPS,
+                best_checkpoint=STEPS,
+                resumed_from=STEPS,
+                first_step=STEPS,
+            ),
             final=st.booleans(),
             logs_unseen=st.sampled_from(["", "no rights"]),
         ),

@@ -4,10 +4,10 @@ import pytest
 
 from relight.model.instants import Instant, from_iso
 from relight.model.jobs import AttemptKey, JobKey
+from relight.model.progress import Progress
 from relight.model.signals import Mark, Reading
 from relight.perception.attempts import PerceptionState, perceive
 from relight.perception.ears import Ears, Lexicon
-from relight.perception.progress import Progress
 
 NOW = Instant(1_900_000_000_000_000)
 ATTEMPT = AttemptKey(job=JobKey(cluster="main", scheduler_id="7"), attempt=0)

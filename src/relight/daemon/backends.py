@@ -15,20 +15,26 @@ import structlog
 
 from relight.clients.backend.answers import ClusterHealth, Health, Trouble
 from relight.controller.isolation import for_each
+from relight.daemon.arrivals import (
+    furthest_mode,
+    is_follower,
+    is_unreadable,
+    is_urgent,
+    key_of,
+)
 from relight.engine.cases import Case
 from relight.engine.identity import Identity, identify
 from relight.engine.step import CORE_VERSION, Step, step
-from relight.model.advice import Advice, Mode, ReconciliationStatus
+from relight.model.advice import Advice, ReconciliationStatus
 from relight.model.audit import AuditEntry
 from relight.model.instants import Instant
-from relight.model.jobs import ENDED, AttemptKey, JobFact, JobKey, JobState, NodeFact, NodeState
+from relight.model.jobs import AttemptKey, JobFact, JobKey, NodeFact, NodeState
 from relight.model.observations import Observation
 from relight.model.orders import OrderOutcome
 from relight.model.questions import CapacityAsked, Question
 from relight.model.stimuli import (
     AttemptSeen,
     CapacitySeen,
-    FindingMade,
     JobGone,
     NodeSeen,
     OrderDone,
@@ -68,10 +74,11 @@ class Backend:
         self._cases: dict[JobKey, Case] = {}
         self._set_aside: dict[JobKey, Trouble] = {}
         self._newest_open: dict[tuple[str, str], JobKey] = {}
-        self._stirred: Callable[[], None] = _nobody
+        self._stirred: Callable[[], None] = lambda: None
         self._nodes: dict[str, dict[str, NodeFact]] = {name: {} for name in books}
         self._health = {
-            name: ClusterHealth(name=name, mode=_mode(book)) for name, book in self._books.items()
+            name: ClusterHealth(name=name, mode=furthest_mode(book))
+            for name, book in self._books.items()
         }
         for name in self._books:
             for case in store.open_cases(name):
@@ -239,7 +246,7 @@ class Backend:
             self._put_aside(key, error)
             return
         self._keep(case)
-        if advice or any(_is_urgent(one) for one in stimuli):
+        if advice or any(is_urgent(one) for one in stimuli):
             self._stirred()
         for entry in entries:
             _log.info(entry.reason.sentence, job=str(entry.job), code=entry.reason.code)
@@ -342,7 +349,7 @@ class Backend:
     def _note_job(self, observation: Observation, fact: JobFact) -> None:
         cluster = observation.cluster
         book = self._books.get(cluster)
-        if book is None or _is_follower(fact) or _is_unreadable(fact):
+        if book is None or is_follower(fact) or is_unreadable(fact):
             return
         known = self._newest(cluster, fact.scheduler_id)
         choice = choose(fact, book)
@@ -351,7 +358,7 @@ class Backend:
             return
         latest = known.latest.fact if known is not None and known.latest is not None else None
         identity = identify(latest, fact)
-        key = known.key if known is not None else _key(fact)
+        key = known.key if known is not None else key_of(fact)
         if identity is Identity.STALE or latest == fact:
             return
         if identity is Identity.NEW_JOB and known is not None:
@@ -359,7 +366,7 @@ class Backend:
                 self.take(JobGone(job=known.key, seen_at=observation.at, source="controller"))
             if not is_watched:
                 return
-            key = _key(fact, known.key.reuse + 1)
+            key = key_of(fact, known.key.reuse + 1)
         self.take(
             AttemptSeen(
                 job=key,
@@ -389,33 +396,3 @@ class Backend:
             gone,
             lambda key: self.take(JobGone(job=key, seen_at=observation.at, source="controller")),
         )
-
-
-def _is_unreadable(fact: JobFact) -> bool:
-    """Tell whether a listing named a job whose details could not be read: it is unseen."""
-    return fact.state is JobState.UNKNOWN and not fact.user
-
-
-def _is_follower(fact: JobFact) -> bool:
-    """Tell whether this is a part of a heterogeneous job that follows its leader, part 0."""
-    return bool(fact.het_job) and not fact.scheduler_id.endswith("+0")
-
-
-def _key(fact: JobFact, reuse: int = 0) -> JobKey:
-    return JobKey(cluster=fact.cluster, scheduler_id=fact.scheduler_id, reuse=reuse)
-
-
-def _is_urgent(stimulus: Stimulus) -> bool:
-    """Tell whether every loop should look at once: an attempt ended, or its log says why."""
-    if isinstance(stimulus, FindingMade):
-        return True
-    return isinstance(stimulus, AttemptSeen) and stimulus.fact.state in ENDED
-
-
-def _nobody() -> None:
-    """Stand in until somebody wants to be called."""
-
-
-def _mode(book: PolicyBook) -> Mode:
-    order = list(Mode)
-    return max((policy.mode for policy in book.policies), key=order.index, default=Mode.MONITOR)

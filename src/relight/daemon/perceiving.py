@@ -248,8 +248,8 @@ class Perceiver:
         at_once = (
             found
             or _is_troubled(attempt)
-            or told.best_step is None
-            or seen.best_checkpoint != told.best_checkpoint
+            or told.progress.best_step is None
+            or seen.progress.best_checkpoint != told.progress.best_checkpoint
             or seen.logs_unseen != told.logs_unseen
             or attempt.number > 0
         )
@@ -306,15 +306,7 @@ def _progress(
         at=progress.last_step_at,
         source="logs",
         attempt=attempt.number,
-        best_step=progress.best_step,
-        last_step=progress.last_step,
-        best_checkpoint=progress.best_checkpoint,
-        resumed_from=progress.resumed_from,
-        first_step=progress.first_step,
-        first_step_at=progress.first_step_at,
-        last_step_at=progress.last_step_at,
-        step_seconds=progress.step_seconds,
-        report_seconds=progress.report_seconds,
+        progress=progress,
         final=final,
         logs_unseen=_unseen(attempt, watch.state, now, final=final),
     )
@@ -337,8 +329,8 @@ def _same(one: ProgressSeen, other: ProgressSeen) -> bool:
 
 
 def _differs(seen: ProgressSeen, attempt: AttemptCase) -> bool:
-    known = attempt.progress
-    return (seen.best_step, seen.best_checkpoint, seen.resumed_from, seen.logs_unseen) != (
+    told, known = seen.progress, attempt.progress
+    return (told.best_step, told.best_checkpoint, told.resumed_from, seen.logs_unseen) != (
         known.best_step,
         known.best_checkpoint,
         known.resumed_from,

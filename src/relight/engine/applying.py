@@ -6,7 +6,7 @@ from typing import TypeVar, assert_never
 
 import msgspec
 
-from relight.engine.cases import AttemptCase, Progress, Requeuer
+from relight.engine.cases import AttemptCase, Requeuer
 from relight.engine.opening import RECOVERED_IN_PLACE, note_finding
 from relight.engine.outcomes import note_order, note_person, note_status, withdraw
 from relight.engine.requeuers import requeuer_by_evidence
@@ -15,6 +15,7 @@ from relight.model.advice import StatusReason
 from relight.model.audit import Topic
 from relight.model.incidents import Phase
 from relight.model.jobs import ENDED, WAITING, Allocation, JobFact, JobState, NodeState
+from relight.model.progress import Progress
 from relight.model.stimuli import (
     AttemptSeen,
     AttributionGiven,
@@ -219,17 +220,7 @@ def _progress_seen(turn: Turn, seen: ProgressSeen) -> None:
     attempt = turn.case.attempt(seen.attempt)
     if attempt is None:
         return
-    progress = Progress(
-        best_step=_highest(attempt.progress.best_step, seen.best_step),
-        last_step=seen.last_step if seen.last_step is not None else attempt.progress.last_step,
-        best_checkpoint=_highest(attempt.progress.best_checkpoint, seen.best_checkpoint),
-        resumed_from=_first(attempt.progress.resumed_from, seen.resumed_from),
-        first_step=_first(attempt.progress.first_step, seen.first_step),
-        first_step_at=_first(attempt.progress.first_step_at, seen.first_step_at),
-        last_step_at=_highest(attempt.progress.last_step_at, seen.last_step_at),
-        step_seconds=seen.step_seconds or attempt.progress.step_seconds,
-        report_seconds=seen.report_seconds or attempt.progress.report_seconds,
-    )
+    progress = _joined(attempt.progress, seen.progress)
     changed = turn.change(
         seen.attempt,
         progress=progress,
@@ -246,6 +237,21 @@ def _progress_seen(turn: Turn, seen: ProgressSeen) -> None:
         )
     if _stepped(attempt, changed):
         _recovered_in_place(turn, changed)
+
+
+def _joined(known: Progress, told: Progress) -> Progress:
+    """Return what is known with what was told since; what was told once is not forgotten."""
+    return Progress(
+        best_step=_highest(known.best_step, told.best_step),
+        last_step=told.last_step if told.last_step is not None else known.last_step,
+        best_checkpoint=_highest(known.best_checkpoint, told.best_checkpoint),
+        resumed_from=_first(known.resumed_from, told.resumed_from),
+        first_step=_first(known.first_step, told.first_step),
+        first_step_at=_first(known.first_step_at, told.first_step_at),
+        last_step_at=_highest(known.last_step_at, told.last_step_at),
+        step_seconds=told.step_seconds or known.step_seconds,
+        report_seconds=told.report_seconds or known.report_seconds,
+    )
 
 
 def _stepped(before: AttemptCase, after: AttemptCase) -> bool:

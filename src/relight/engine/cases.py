@@ -14,6 +14,7 @@ from relight.model.incidents import Incident
 from relight.model.instants import Instant
 from relight.model.jobs import Allocation, AttemptKey, JobFact, JobKey
 from relight.model.orders import OrderOutcome
+from relight.model.progress import Progress
 from relight.model.records import Record
 from relight.model.stimuli import CapacitySeen
 from relight.policy.opt_in import Choice
@@ -26,20 +27,6 @@ class Requeuer(StrEnum):
     RELIGHT = "relight"
     SCHEDULER = "scheduler"
     PERSON = "person"
-
-
-class Progress(Record, frozen=True, kw_only=True):
-    """How far an attempt has come, in completed steps and durable checkpoints (law 8)."""
-
-    best_step: int | None = None
-    last_step: int | None = None
-    best_checkpoint: int | None = None
-    resumed_from: int | None = None
-    first_step: int | None = None
-    first_step_at: Instant | None = None
-    last_step_at: Instant | None = None
-    step_seconds: float | None = None
-    report_seconds: float | None = None
 
 
 class AttemptCase(Record, frozen=True, kw_only=True):

@@ -13,6 +13,7 @@ from relight.model.findings import Domain, Finding
 from relight.model.instants import Instant
 from relight.model.jobs import JobFact, JobKey, NodeFact
 from relight.model.orders import OrderOutcome
+from relight.model.progress import Progress
 from relight.model.records import Record
 
 
@@ -59,23 +60,13 @@ class ProgressSeen(_Stimulus, frozen=True, kw_only=True):
 
     Sent for the first step of an attempt, every completed checkpoint, the last step before
     an end, otherwise at most once a minute; while a finding waits to settle, at once and
-    every few seconds, so that silence is known to have been listened to. ``last_step`` is the
-    step told last, which is below ``best_step`` after a restart in place.
-    ``final`` says that the ended attempt's files were read to their end. ``logs_unseen``
-    is a sentence when they could not be read. ``step_seconds`` is the time of one step,
-    ``report_seconds`` the usual time between two progress lines, which may tell of many steps.
+    every few seconds, so that silence is known to have been listened to. ``final`` says that
+    the ended attempt's files were read to their end. ``logs_unseen`` is a sentence when they
+    could not be read.
     """
 
     attempt: int
-    best_step: int | None = None
-    last_step: int | None = None
-    best_checkpoint: int | None = None
-    resumed_from: int | None = None
-    first_step: int | None = None
-    first_step_at: Instant | None = None
-    last_step_at: Instant | None = None
-    step_seconds: float | None = None
-    report_seconds: float | None = None
+    progress: Progress = Progress()
     final: bool = False
     logs_unseen: str = ""
 

@@ -18,12 +18,13 @@ import msgspec
 
 from relight.model.findings import Finding
 from relight.model.instants import Instant
+from relight.model.progress import Progress
 from relight.model.records import Record
 from relight.model.signals import FileUnseen, Mark, Reading
 from relight.perception.ears import Ears
 from relight.perception.lines import FileState
 from relight.perception.listening import Listener, Memory
-from relight.perception.progress import Progress, ProgressState
+from relight.perception.progress import ProgressState
 
 
 class PerceptionState(Record, frozen=True, kw_only=True):

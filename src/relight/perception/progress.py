@@ -13,6 +13,7 @@ from statistics import median
 import msgspec
 
 from relight.model.instants import Instant, in_seconds
+from relight.model.progress import Progress
 from relight.model.records import Record
 from relight.perception.prefixes import listen
 from relight.perception.shapes import READS, SHAPES, Says, Shape
@@ -37,20 +38,6 @@ GUESS = 2
 _GUESSED_IN = 400
 _FEWEST_RISES = 2
 _RISES_FOR_A_FALL = 5
-
-
-class Progress(Record, frozen=True, kw_only=True):
-    """How far an attempt has come; the fields mean what they mean in ``ProgressSeen``."""
-
-    best_step: int | None = None
-    last_step: int | None = None
-    best_checkpoint: int | None = None
-    resumed_from: int | None = None
-    first_step: int | None = None
-    first_step_at: Instant | None = None
-    last_step_at: Instant | None = None
-    step_seconds: float | None = None
-    report_seconds: float | None = None
 
 
 class Series(Record, frozen=True, kw_only=True):

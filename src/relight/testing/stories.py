@@ -12,6 +12,7 @@ from relight.model.advice import Action, Advice, Mode
 from relight.model.findings import Domain, Evidence, Finding, Kind, Place, Remedy, Role
 from relight.model.instants import Instant, seconds
 from relight.model.jobs import AttemptKey, JobFact, JobKey, JobState
+from relight.model.progress import Progress
 from relight.model.questions import CapacityAsked
 from relight.model.stimuli import (
     AttemptSeen,
@@ -141,10 +142,21 @@ class Story:
         self.take(FindingMade(job=KEY, seen_at=self.now, finding=made))
         return self
 
-    def progress(self, attempt: int = 0, **fields: object) -> Story:
+    def progress(
+        self, attempt: int = 0, *, final: bool = False, logs_unseen: str = "", **fields: object
+    ) -> Story:
         """Let the log tell how far an attempt has come."""
-        made = ProgressSeen(job=KEY, seen_at=self.now, attempt=attempt)
-        self.take(msgspec.structs.replace(made, **fields))
+        told = msgspec.structs.replace(Progress(), **fields)
+        self.take(
+            ProgressSeen(
+                job=KEY,
+                seen_at=self.now,
+                attempt=attempt,
+                progress=told,
+                final=final,
+                logs_unseen=logs_unseen,
+            )
+        )
         return self
 
     def take(self, stimulus: Stimulus) -> Step:
