@@ -192,7 +192,7 @@ def test_while_no_node_was_ever_seen_capacity_stays_unknown_and_nobody_is_exclud
     life.see(fact(JobState.FAILED))
     life.tell(ProgressSeen(job=KEY, seen_at=life.now, attempt=0, final=True))
     assert life.backend.active_advice("main") == ()
-    life.now = Instant(life.now + seconds(4))
+    life.now = Instant(life.now + seconds(11))
     life.backend.wake_due()
     assert life.advice().decision is Decision.RESTART
     assert "could not be seen" in life.advice().reason.sentence

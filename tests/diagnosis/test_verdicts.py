@@ -321,3 +321,16 @@ def test_whatever_was_found_a_verdict_keeps_the_laws(
     if ending.state in (JobState.CANCELLED, JobState.COMPLETED):
         assert verdict.remedy is Remedy.END, "law 5"
     assert diagnose(findings, allocation, ending, unseen) == verdict
+
+
+def test_a_line_that_names_nobody_blames_the_only_node_of_its_job() -> None:
+    alone = Allocation(nodes=("node-07",))
+    verdict = diagnose([finding("ecc")], alone, Ending(state=JobState.FAILED))
+    assert [one.node for one in verdict.suspects] == ["node-07"]
+    assert verdict.suspects[0].why == "the job ran nowhere else"
+
+
+def test_a_cause_that_is_only_known_by_its_symptoms_is_tried_once_more() -> None:
+    symptom = finding("exited", role=Role.SYMPTOM, domain=Domain.UNKNOWN, remedy=Remedy.RESTART)
+    verdict = diagnose([symptom], Allocation(), Ending(state=JobState.FAILED))
+    assert verdict.remedy is Remedy.CONFIRM_THEN_STOP

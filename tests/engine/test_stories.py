@@ -285,7 +285,7 @@ def test_exclusion_that_would_strand_the_job_is_not_asked_for() -> None:
 
 def test_unknown_capacity_excludes_nobody() -> None:
     story = Story(fit_now=None).see(JobState.RUNNING).find("ecc", ranks=(1,), tasks=(1,))
-    story.see(JobState.FAILED, exit_status=1).progress(final=True).wait(4)
+    story.see(JobState.FAILED, exit_status=1).progress(final=True).wait(11)
     assert story.advice().decision is Decision.RESTART
     assert "could not be seen" in story.advice().reason.sentence
 

@@ -274,7 +274,7 @@ def test_a_failure_inside_is_told_without_its_inner_parts(
         ("/v1/jobs/main:1~" + "9" * 4_500, 400, "160"),
         ("/v1/jobs/%00:%ff", 404, "no job"),
         ("/v1/jobs/main%3A1%2F..%2F", 404, "Not Found"),
-        ("/v1/jobs/by-scheduler-id/999", 404, "no job bears"),
+        ("/v1/jobs/by-scheduler-id/999", 404, "no watched job bears"),
         ("/v1/advice/main:999-0", 404, "no advice"),
         ("/v1/advice/x", 400, "does not name an attempt"),
         ("/v1/advice/main:1-99999999999999999999", 400, "cannot be part of a key"),

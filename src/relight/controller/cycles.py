@@ -22,6 +22,7 @@ from relight.model.advice import (
     Action,
     Advice,
     Disposition,
+    Mode,
     ReconciliationStatus,
     StatusReason,
 )
@@ -126,6 +127,8 @@ class Controller:
     def _refusal(self, act: Act, advice: Advice, partition: str) -> str:
         if self._hands is None:
             return "Monitor mode: this is what would be done; nothing is done."
+        if advice.mode is Mode.MONITOR:
+            return "This advice was given in monitor mode, so it is not carried out."
         if self._allowance.partitions and partition not in self._allowance.partitions:
             return f"The controller may not act in partition {partition}."
         if advice.policy not in self._allowance.policies:

@@ -105,6 +105,8 @@ class Backend:
             self._note_health(observation)
             for node in observation.nodes:
                 self._note_node(observation, node)
+            if observation.nodes:
+                self._answer_waiting(observation.cluster)
             for_each(observation.jobs, lambda fact: self._note_job(observation, fact))
             if observation.complete:
                 self._note_gone(observation)
@@ -211,6 +213,8 @@ class Backend:
         perceptions: Sequence[SavedPerception],
         tails: Sequence[Tail],
     ) -> None:
+        if any(one.attempt.job in self._set_aside for one in perceptions):
+            return  # what was found could not be decided on: it is read again after a new start
         if not stimuli:
             self._store.commit(Change(perceptions=tuple(perceptions), tails=tuple(tails)))
             return
@@ -318,6 +322,14 @@ class Backend:
                 )
             )
         return answers
+
+    def _answer_waiting(self, cluster: str) -> None:
+        """Answer the questions about capacity that came before the nodes were seen."""
+        for case in tuple(self._cases.values()):
+            known = case.capacity.without if case.capacity is not None else ()
+            if case.key.cluster == cluster and case.asked_without not in ((), known):
+                asked = CapacityAsked(job=case.key, without=case.asked_without)
+                self.take(*self._answers([asked], case))
 
     def _note_health(self, observation: Observation) -> None:
         before = self._health.get(observation.cluster)

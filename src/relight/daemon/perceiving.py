@@ -60,6 +60,8 @@ class _Watch:
     """Met late: what the files hold already may be of attempts or jobs before it."""
     is_stale: bool = False
     """Something was read since tails and positions were last saved."""
+    is_saved: bool = False
+    """The store knows where this attempt's files stood at first: it is not met late again."""
     tails_due: Instant = EPOCH
 
 
@@ -141,7 +143,8 @@ class Perceiver:
         ears = Ears(self._lexicon, key)
         saved = self._store.perception(key)
         if saved is not None:
-            return _Watch(state=msgspec.json.decode(saved.state, type=PerceptionState), ears=ears)
+            state = msgspec.json.decode(saved.state, type=PerceptionState)
+            return _Watch(state=state, ears=ears, is_saved=True)
         inherited = self._inherited(case, key)
         attempt = case.attempt(key.attempt)
         return _Watch(
@@ -206,11 +209,15 @@ class Perceiver:
             )
             for one in perceived.findings
         ]
-        seen = _progress(case, attempt, watch, now, final=final)
-        if final or self._is_worth_telling(watch, seen, attempt, found=bool(stimuli)):
+        seen = _progress(case, attempt, watch, now, final=False)
+        if self._is_worth_telling(watch, seen, attempt, found=bool(stimuli)):
+            stimuli.insert(0, seen)  # what was read with a finding mostly stood before it
+        if final:
+            seen = _progress(case, attempt, watch, now, final=True)
             stimuli.append(seen)
         troubled = watch.is_stale and _is_troubled(attempt) and now >= watch.tails_due
-        if not stimuli and not troubled:
+        is_first = watch.is_stale and not watch.is_saved
+        if not stimuli and not troubled and not is_first:
             return
         key = case.key_of(attempt.number)
         self._backend.take(
@@ -228,6 +235,7 @@ class Perceiver:
             else (),
         )
         watch.is_stale = False
+        watch.is_saved = True
         watch.tails_due = later(now, TAILS_EVERY)
         if stimuli:
             watch.told, watch.told_at = seen, now

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import fcntl
 import os
 import signal
@@ -22,7 +23,14 @@ from relight.serve.tokens import keep_token
 from relight.settings.records import Settings
 from relight.store.stores import Store
 
+LONGEST_STOP = 15.0
+"""Seconds for an orderly end; then the process says where it hangs, and is gone."""
+
 _log = structlog.get_logger("relight.serve")
+
+
+class UnusableFolder(Exception):  # noqa: N818 - named by what it says
+    """The state folder cannot be made or written: name another in store.path."""
 
 
 class AlreadyRunning(Exception):  # noqa: N818 - named by what it says
@@ -34,6 +42,7 @@ def serve(settings: Settings, say: Callable[[str], None]) -> None:
 
     Raises:
         SettingsError: a cluster cannot be served.
+        UnusableFolder: the state folder cannot be made.
         AlreadyRunning: the state folder is in use.
         TokenUnusable: the file of the token cannot be trusted or written.
         StoreRefused: the database cannot be used.
@@ -43,7 +52,13 @@ def serve(settings: Settings, say: Callable[[str], None]) -> None:
     parts = parts_of(settings)
     os.umask(0o027)  # what is written down about jobs is for relight's own group at most
     folder = Path(settings.store.path)
-    folder.mkdir(parents=True, exist_ok=True, mode=0o750)
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o750)
+    except OSError as error:
+        raise UnusableFolder(
+            f"the state folder {folder} cannot be made ({error.strerror}): set store.path to a "
+            "folder that relight may write"
+        ) from error
     with _OnlyOne(folder):
         token = keep_token(folder)
         stop = threading.Event()
@@ -64,7 +79,10 @@ def serve(settings: Settings, say: Callable[[str], None]) -> None:
                 say(_describe(part.name, can_change=part.hands is not None))
             say(f"Listening on {server.url}; who can read {token.path} may ask.")
             stop.wait()
+            # Everything is committed as it happens: an end that hangs loses nothing when cut off.
+            faulthandler.dump_traceback_later(LONGEST_STOP, exit=True)
             say("Stopping.")
+    faulthandler.cancel_dump_traceback_later()
 
 
 def _describe(name: str, *, can_change: bool) -> str:

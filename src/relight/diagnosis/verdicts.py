@@ -102,7 +102,7 @@ def _from_root(
         cause=root.rule,
         family=root.family,
         kind=root.kind,
-        remedy=Remedy.RESTART if blamed and not suspects else root.remedy,
+        remedy=_remedy(root, has_suspects=bool(suspects)),
         sentence=_sentence(root, nodes, ranks),
         fingerprint=root.fingerprint or root.rule,
         suspects=suspects,
@@ -114,6 +114,15 @@ def _from_root(
         set_aside=unwound.set_aside,
         alternatives=_alternatives(unwound.rivals),
     )
+
+
+def _remedy(root: Finding, *, has_suspects: bool) -> Remedy:
+    """Return what usually helps; against a cause that is only known by its symptoms, one try."""
+    if root.remedy in _BLAMES_A_NODE and not has_suspects:
+        return Remedy.RESTART
+    if root.role is Role.SYMPTOM and root.remedy is Remedy.RESTART:
+        return Remedy.CONFIRM_THEN_STOP
+    return root.remedy
 
 
 def _nodes_of_first_death(
@@ -152,8 +161,11 @@ def _why_there(node: str, same: Sequence[Finding], places: Places) -> str:
         if node in places.of(one):
             if one.nodes:
                 return "the line names it"
-            who = f"rank {one.ranks[0]}" if one.ranks else f"task {one.tasks[0]}"
-            return f"{who}, which the line is of, ran there"
+            if one.ranks:
+                return f"rank {one.ranks[0]}, which printed the line, ran there"
+            if one.tasks:
+                return f"task {one.tasks[0]}, which printed the line, ran there"
+            return "the job ran nowhere else"
     return "the first task that died was there"
 
 

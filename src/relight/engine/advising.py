@@ -28,7 +28,7 @@ from relight.policy.advising import Circumstances, Past, Ruling, advise, wants_c
 from relight.policy.permits import actions_needed
 from relight.policy.policies import Policy
 
-CAPACITY_PATIENCE = seconds(3)
+CAPACITY_PATIENCE = seconds(10)
 """How long an answer about capacity is waited for before it counts as unknown."""
 
 _RESTARTS = frozenset({Decision.RESTART, Decision.RESTART_EXCLUDING_NODE, Decision.HOLD})

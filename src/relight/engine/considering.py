@@ -147,7 +147,7 @@ def _judge_living(turn: Turn, attempt: AttemptCase, policy: Policy) -> None:
 def _tell_once(turn: Turn, attempt: AttemptCase) -> None:
     """Say that silence proves nothing here: unknown never justifies an act (law 1)."""
     incident = attempt.incident
-    if incident is not None and incident.opened_at == turn.now:
+    if incident is not None and incident.opened_at == turn.now and len(incident.findings) == 1:
         turn.tell(
             attempt.number,
             Topic.INCIDENT,

@@ -80,7 +80,10 @@ def find_jobs(ports: Served, scheduler_id: SchedulerId, cluster: Cluster = "") -
     filters = CaseFilters(scheduler_id=scheduler_id, cluster=cluster)
     cases = ports.records.cases(filters, 250).items
     if not cases:
-        raise NotThere(f"no job bears the id {scheduler_id}")
+        raise NotThere(
+            f"no watched job bears the id {scheduler_id}: no opt-in covers it, and its comment "
+            "does not name relight"
+        )
     newest_first = sorted(cases, key=lambda case: case.key.reuse, reverse=True)
     return JobsAnswer(jobs=tuple(map(job_line, newest_first)))
 

@@ -52,6 +52,8 @@ class Served:
         self.folder = folder
         self.shims = folder / "shims"
         self.shims.mkdir()
+        for command in ("squeue", "scontrol", "scancel", "sinfo") if cluster.within else ():
+            self.shim(command, 'exec $REAL "$@"')
         self._config = folder / "relight.toml"
         lines = "".join(f"{key} = {value}\n" for key, value in policy.items())
         self._config.write_text(
@@ -225,10 +227,13 @@ class Served:
         }
 
     def shim(self, command: str, script: str) -> None:
-        """Put a shell script before one of Slurm's commands; ``$REAL`` is the real one."""
-        real = shutil.which(command, path=self.cluster.env["PATH"])
+        """Put a shell script before one of Slurm's commands; ``$REAL`` is the real one.
+
+        For a Slurm of another Debian release the real one runs in its root folder.
+        """
+        real = " ".join((*self.cluster.within, f"/usr/bin/{command}"))
         path = self.shims / command
-        path.write_text(f"#!/bin/bash\nREAL={real}\n{script}\n")
+        path.write_text(f"#!/bin/bash\nREAL='{real}'\n{script}\n")
         path.chmod(0o755)
 
 
