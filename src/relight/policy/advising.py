@@ -263,8 +263,8 @@ def _not_spared(wanted: tuple[str, ...], around: Circumstances) -> str:
             "cluster without could not be seen."
         )
     return (
-        f" {', '.join(wanted)} cannot be left out: the job needs {around.expected_nodes} nodes "
-        f"and {around.fit_ever} would remain."
+        f" {', '.join(wanted)} cannot be left out: of the {around.expected_nodes} that the job "
+        f"needs, {around.fit_ever} would remain."
     )
 
 
