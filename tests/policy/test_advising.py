@@ -289,7 +289,9 @@ def test_only_as_many_suspects_are_left_out_as_the_cluster_can_spare(
     if fit_ever is None:
         assert "could not be seen" in ruling.reason.sentence
     elif not expected:
-        assert f"needs {needed} nodes and {fit_ever} would remain" in ruling.reason.sentence
+        assert (
+            f"of the {needed} that the job needs, {fit_ever} would remain" in ruling.reason.sentence
+        )
 
 
 def test_a_node_that_the_job_itself_asks_for_is_not_left_out() -> None:
