@@ -6,10 +6,10 @@ import faulthandler
 import fcntl
 import os
 import signal
-import threading
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Self
 
 import structlog
 
@@ -61,10 +61,8 @@ def serve(settings: Settings, say: Callable[[str], None]) -> None:
         ) from error
     with _OnlyOne(folder):
         token = keep_token(folder)
-        stop = threading.Event()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda *_: stop.set())
         with (
+            StopSignal() as stop,
             Store.open(settings.store.database) as store,
             closing(Service(parts, store, folder, now)) as service,
             run_server(
@@ -89,6 +87,31 @@ def _describe(name: str, *, can_change: bool) -> str:
     if can_change:
         return f"Cluster {name}: may act where a policy says so."
     return f"Cluster {name}: monitor mode, nothing is changed."
+
+
+class StopSignal:
+    """Waits for SIGINT or SIGTERM by a pipe.
+
+    An event would not do: a handler that sets it runs in the very thread that waits for it,
+    and hangs for good when the signal comes while that thread holds the event's own lock.
+    """
+
+    def __enter__(self) -> Self:
+        self._reader, writer = os.pipe()
+        self._writer = writer
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: os.write(writer, b"x"))
+        return self
+
+    def wait(self) -> None:
+        """Return when one of the signals has come, be it before this was called."""
+        os.read(self._reader, 1)
+
+    def __exit__(self, *_: object) -> None:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_DFL)
+        os.close(self._reader)
+        os.close(self._writer)
 
 
 class _OnlyOne:
