@@ -87,7 +87,7 @@ def test_every_listing_is_also_json_in_plain_ascii(say: Say, words: tuple[str, .
         ("8_1", 0, "main:8_1"),
         ("east:124", 0, "east:124"),
         ("124", 2, "several clusters"),
-        ("999", 4, "no job bears the id 999"),
+        ("999", 4, "no watched job bears the id 999"),
         ("main:999", 4, "no job main:999"),
         ("a:b:c", 2, "does not name a job"),
     ],

@@ -10,10 +10,21 @@ import typer
 from relight.cli.tokens import token_for
 from relight.clients.backend import BackendClient, NotFound
 from relight.model.jobs import AttemptKey, JobKey
+from relight.settings.loading import load
+from relight.settings.problems import SettingsError
+from relight.settings.records import Serve
 
-DEFAULT_URL = "http://127.0.0.1:8474"
+DEFAULT_URL = ""
 
-Url = Annotated[str, typer.Option("--url", envvar="RELIGHT_URL", help="Where the backend is.")]
+Url = Annotated[
+    str,
+    typer.Option(
+        "--url",
+        envvar="RELIGHT_URL",
+        help="Where the backend is; without it, where the settings let it listen.",
+        show_default=False,
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 JobText = Annotated[
     str, typer.Argument(metavar="JOB", help="A job: main:123, or 123 where that is one job.")
@@ -33,7 +44,18 @@ def backend(url: str) -> BackendClient:
         NoToken: what is named as a token is none.
 
     """
+    url = url or _url_of_settings()
     return BackendClient(url, token=token_for(url, os.environ))
+
+
+def _url_of_settings() -> str:
+    """Return where ``relight serve`` of this machine listens; its usual place without settings."""
+    try:
+        serve = load(None, os.environ).serve
+    except SettingsError:
+        serve = Serve()
+    host = f"[{serve.host}]" if ":" in serve.host else serve.host
+    return f"http://{host}:{serve.port}"
 
 
 def job_named(client: BackendClient, text: str) -> JobKey:
