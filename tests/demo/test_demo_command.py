@@ -106,8 +106,10 @@ def test_where_no_slurm_can_be_started_it_says_why(tmp_path: Path) -> None:
 
 @pytest.mark.slurm
 def test_the_same_story_is_played_on_a_real_slurm() -> None:
-    if unavailable() is not None:
-        pytest.skip("no real Slurm here")
+    if (why := unavailable()) is not None:
+        if os.environ.get("CI") == "true":
+            pytest.fail(f"no real Slurm: {why}")
+        pytest.skip(f"no real Slurm: {why}")
     done = subprocess.run(
         [*COMMAND, "--slurm"], capture_output=True, text=True, timeout=150, check=False
     )

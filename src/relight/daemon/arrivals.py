@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from relight.clients.backend.answers import ClusterHealth
 from relight.model.advice import Mode
 from relight.model.jobs import ENDED, JobFact, JobKey, JobState
+from relight.model.observations import Observation
 from relight.model.stimuli import AttemptSeen, FindingMade, Stimulus
 from relight.policy.policies import PolicyBook
 
@@ -34,3 +36,14 @@ def furthest_mode(book: PolicyBook) -> Mode:
     """Return the furthest that any policy of a book may go."""
     order = list(Mode)
     return max((policy.mode for policy in book.policies), key=order.index, default=Mode.MONITOR)
+
+
+def health_after(before: ClusterHealth, observation: Observation) -> ClusterHealth:
+    """Return how a cluster is, now that it was looked at once more."""
+    return ClusterHealth(
+        name=before.name,
+        mode=before.mode,
+        seen=observation.complete,
+        last_seen_at=observation.at if observation.complete else before.last_seen_at,
+        why="; ".join(observation.unseen),
+    )

@@ -17,6 +17,7 @@ from relight.clients.backend.answers import ClusterHealth, Health, Trouble
 from relight.controller.isolation import for_each
 from relight.daemon.arrivals import (
     furthest_mode,
+    health_after,
     is_follower,
     is_unreadable,
     is_urgent,
@@ -102,7 +103,9 @@ class Backend:
     def observe(self, observation: Observation) -> None:
         """Take in what a controller has seen of a cluster."""
         with self._lock:
-            self._note_health(observation)
+            before = self._health.get(observation.cluster)
+            if before is not None:
+                self._health[observation.cluster] = health_after(before, observation)
             for node in observation.nodes:
                 self._note_node(observation, node)
             if observation.nodes:
@@ -331,18 +334,6 @@ class Backend:
                 asked = CapacityAsked(job=case.key, without=case.asked_without)
                 self.take(*self._answers([asked], case))
 
-    def _note_health(self, observation: Observation) -> None:
-        before = self._health.get(observation.cluster)
-        if before is None:
-            return
-        self._health[observation.cluster] = ClusterHealth(
-            name=before.name,
-            mode=before.mode,
-            seen=observation.complete,
-            last_seen_at=observation.at if observation.complete else before.last_seen_at,
-            why="; ".join(observation.unseen),
-        )
-
     def _note_node(self, observation: Observation, node: NodeFact) -> None:
         self._nodes.setdefault(observation.cluster, {})[node.name] = node
         if node.state is not NodeState.DOWN:
@@ -391,9 +382,8 @@ class Backend:
 
     def _newest(self, cluster: str, scheduler_id: str) -> Case | None:
         key = self._newest_open.get((cluster, scheduler_id))
-        if key is not None and key in self._cases:
-            return self._cases[key]
-        return self._store.newest_case(cluster, scheduler_id)
+        known = self._cases.get(key) if key is not None else None
+        return known or self._store.newest_case(cluster, scheduler_id)
 
     def _note_gone(self, observation: Observation) -> None:
         present = frozenset(observation.present)
