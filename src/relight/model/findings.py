@@ -21,11 +21,25 @@ class Kind(StrEnum):
 
 
 class Role(StrEnum):
-    """Whether the line can be the cause, only shows that something else broke, or either."""
+    """What a line can be: the cause, only a sign that something else broke, or either.
+
+    ``benign`` lines look alarming and tell of nothing wrong: whatever else matches such a
+    line is not heard.
+    """
 
     ROOT = "root"
     SYMPTOM = "symptom"
     EITHER = "either"
+    BENIGN = "benign"
+
+
+class End(StrEnum):
+    """How a run ended where that is no failure; ``timeout`` is the limit of its wall clock."""
+
+    FINISHED = "finished"
+    CANCELLED = "cancelled"
+    PREEMPTED = "preempted"
+    TIMEOUT = "timeout"
 
 
 class Domain(StrEnum):
@@ -57,6 +71,20 @@ class Remedy(StrEnum):
     CONFIRM_THEN_STOP = "confirm_then_stop"
     END = "end"
     REPORT = "report"
+
+
+class Reach(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What changes with how far the same finding reaches; None where nothing does.
+
+    ``one_node`` holds where a job of several nodes shows it on one of them, ``everywhere``
+    where most nodes (or ranks) show it alike, ``at_start`` where no step was completed before.
+    """
+
+    one_node: Remedy | None = None
+    everywhere: Remedy | None = None
+    at_start: Remedy | None = None
+    domain_on_one_node: Domain | None = None
+    domain_everywhere: Domain | None = None
 
 
 class Provenance(StrEnum):
@@ -98,6 +126,11 @@ class Finding(Record, frozen=True, kw_only=True):
     unverified. ``fingerprint``
     is what 'the same failure again' means: rule, captures without host, pid, address and
     number, and the innermost user frame or device.
+
+    ``peers`` are the hosts or addresses at the other end, as printed. ``run`` counts the runs
+    that one file holds one after another, from 0; ``step`` is the last step completed before
+    the line in its file, None when none was seen in that run. ``ending`` is set where the
+    line tells how the run ended rather than what broke.
     """
 
     id: str
@@ -119,6 +152,11 @@ class Finding(Record, frozen=True, kw_only=True):
     tasks: tuple[int, ...] = ()
     devices: tuple[str, ...] = ()
     evidence: tuple[Evidence, ...] = ()
+    peers: tuple[str, ...] = ()
+    run: int = 0
+    step: int | None = None
+    ending: End | None = None
+    reach: Reach = Reach()
     count: int = 1
     fingerprint: str = ""
     task_gone: bool = False

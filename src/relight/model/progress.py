@@ -2,8 +2,22 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 from relight.model.instants import Instant
 from relight.model.records import Record
+
+
+class StepUnit(StrEnum):
+    """What the counter counts."""
+
+    STEP = "step"
+    ITERATION = "iteration"
+    BATCH = "batch"
+    UPDATE = "update"
+    SAMPLE = "sample"
+    TOKEN = "token"  # noqa: S105 - a unit of text
+    EPOCH = "epoch"
 
 
 class Progress(Record, frozen=True, kw_only=True):
@@ -25,3 +39,19 @@ class Progress(Record, frozen=True, kw_only=True):
     last_step_at: Instant | None = None
     step_seconds: float | None = None
     report_seconds: float | None = None
+    unit: StepUnit = StepUnit.STEP
+    total: int | None = None
+    epoch: int | None = None
+    throughput: str = ""
+    """As printed, with its unit: ``412.3 TFLOP/s/GPU``."""
+    loss: float | None = None
+    grad_norm: float | None = None
+    skipped: int = 0
+    """Steps whose update was skipped: overflow, exhausted loss scale."""
+    nan_losses: int = 0
+    """Lines that told a loss or gradient norm that is no number or infinite."""
+    last_evaluation_at_step: int | None = None
+    saving: int | None = None
+    """The step of a checkpoint that was begun and not seen completed."""
+    is_finished: bool = False
+    """The framework itself says that training is over."""

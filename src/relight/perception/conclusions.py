@@ -37,6 +37,8 @@ class Heading(Record, frozen=True, kw_only=True):
     """The node that the file's name tells."""
     rank: int | None = None
     """The rank that the file's name tells."""
+    run: int = 0
+    step: int | None = None
 
 
 def concluded(
@@ -76,6 +78,11 @@ def concluded(
         tasks=_tasks(heading),
         devices=(device,) if device else (),
         evidence=_evidence(heading),
+        peers=(captures["peer"],) if captures.get("peer") else (),
+        run=heading.run,
+        step=heading.step,
+        ending=rule.ending,
+        reach=rule.reach,
         count=count,
         fingerprint=fingerprint(rule.id, captures, heading.frame),
         task_gone=rule.task_gone,

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 import msgspec
 
-from relight.model.findings import Domain, Kind, Provenance, Remedy, Role
+from relight.model.findings import Domain, End, Kind, Provenance, Reach, Remedy, Role
 from relight.model.records import Record
+
+
+class Status(StrEnum):
+    """How far a rule is trusted; a retired one only keeps its id from being given again."""
+
+    PROVEN = "proven"
+    ASSUMED = "assumed"
+    RETIRED = "retired"
 
 
 class Miss(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -21,13 +31,17 @@ class Rule(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ``patterns`` are regular expressions that Hyperscan and RE2 both understand, tried on one
     whole line, prefixes of rank, time and host included; the first that matches wins. Their named
     groups become captures: ``node`` (a host or a host list), ``rank`` (a number or ranges such
-    as ``0-3,7``) and ``device`` go into the finding, ``code``, ``signal`` and the others into
-    ``sentence``, where ``{name}`` stands for a capture and a part in brackets is left out when
+    as ``0-3,7``), ``peer`` (host or address) and ``device`` go into the finding, ``code``,
+    ``signal`` and the others into ``sentence``, where ``{name}`` stands for a capture and a
+    part in brackets is left out when
     a capture in it is missing. A line in which one of ``unless``
     matches too is passed over: a warning that quotes the same words. ``provenance`` says who
     writes such a line; a copy of it in a job's own log stays the job's claim. ``evidence`` is
     where the fact was learnt, ``hits`` are lines that must match, ``misses`` lines that must
-    not.
+    not, ``known_misses`` lines that a person would count to this failure and that it does not
+    hear, with the reason. ``why`` tells in a sentence why role, domain and remedy are what
+    they are. ``reach`` holds what changes where the same thing shows on one node, everywhere,
+    or before the first step. ``ending`` is set by a rule whose line tells how a run ended.
     """
 
     id: str
@@ -40,11 +54,16 @@ class Rule(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     sentence: str
     patterns: tuple[str, ...]
     evidence: str
+    why: str = ""
+    status: Status = Status.PROVEN
+    reach: Reach = Reach()
+    ending: End | None = None
     provenance: Provenance = Provenance.JOB_LOG
     unless: tuple[str, ...] = ()
     task_gone: bool = False
     hits: tuple[str, ...] = ()
     misses: tuple[Miss, ...] = ()
+    known_misses: tuple[Miss, ...] = ()
 
 
 def rule_from(table: object) -> Rule:
