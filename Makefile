@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: help demo demo-slurm test unit check format bench lock clean
+.PHONY: help demo demo-slurm test unit check accuracy rules-pages format bench lock clean
 
 help:
 	@echo "make demo        see a failure and a recovery on this machine"
@@ -13,6 +13,7 @@ help:
 	@echo "make test        all tests, on a real Slurm where this machine allows it"
 	@echo "make unit        the tests that need no Slurm"
 	@echo "make check       format, lint, types, import contracts"
+	@echo "make accuracy    how often diagnosis is right, on labelled logs"
 	@echo "make bench       the measurements of docs/measurements.md"
 
 $(VENV)/.ready: requirements.lock pyproject.toml
@@ -45,6 +46,12 @@ check: $(VENV)/.ready
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+
+accuracy: $(VENV)/.ready
+	$(BIN)/python -m accuracy
+
+rules-pages: $(VENV)/.ready
+	$(BIN)/relight rules pages docs/rules
 
 format: $(VENV)/.ready
 	$(BIN)/ruff format .

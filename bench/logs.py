@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 MATCHING_EVERY = 1000
@@ -12,40 +12,50 @@ MATCHING_EVERY = 1000
 _SPREAD = 2_654_435_761
 """Knuth's multiplier: spreads consecutive numbers over 32 bits."""
 
-_BATCH = 20_000
-"""Lines written at once."""
+_BATCH = 200
+"""Lines written at once; hundreds, so that the share of progress holds."""
 
 
 def write_log(
-    path: Path, *, size: int, matching: Sequence[str], progress_every: int
+    path: Path,
+    *,
+    size: int,
+    matching: Sequence[str],
+    progress: int,
+    matching_every: int = MATCHING_EVERY,
 ) -> tuple[int, int]:
     """Write at least ``size`` bytes; return how many lines there are and how many should match.
 
-    ``matching`` are lines that rules match, taken in turn; one line in ``progress_every`` is
-    Megatron's report of a step.
+    ``matching`` are lines that rules match, taken in turn, one in ``matching_every``; of the
+    others ``progress`` in a hundred are Megatron's report of a step.
     """
     lines = planted = written = 0
     with path.open("wb") as file:
         while written < size:
-            batch = list(_lines(lines, matching, progress_every))
-            planted += sum(1 for number in range(lines, lines + _BATCH) if _is_planted(number))
+            numbers = range(lines, lines + _BATCH)
+            batch = [_line(number, matching, progress, matching_every) for number in numbers]
+            planted += sum(1 for number in numbers if _is_planted(number, matching_every))
             lines += len(batch)
             written += file.write(("\n".join(batch) + "\n").encode())
     return lines, planted
 
 
-def _lines(first: int, matching: Sequence[str], progress_every: int) -> Iterator[str]:
-    for number in range(first, first + _BATCH):
-        if _is_planted(number):
-            yield matching[number // MATCHING_EVERY % len(matching)]
-        elif number % progress_every == 0:
-            yield _step(number // progress_every + 1)
-        else:
-            yield _chatter(number)
+def _line(number: int, matching: Sequence[str], progress: int, matching_every: int) -> str:
+    if _is_planted(number, matching_every):
+        return matching[number // matching_every % len(matching)]
+    if _scattered(number) < progress:
+        before = sum(1 for other in range(number % 100) if _scattered(other) < progress)
+        return _step(number // 100 * progress + before + 1)
+    return _chatter(number)
 
 
-def _is_planted(number: int) -> bool:
-    return number % MATCHING_EVERY == MATCHING_EVERY - 1
+def _is_planted(number: int, matching_every: int) -> bool:
+    return number % matching_every == matching_every - 1
+
+
+def _scattered(number: int) -> int:
+    """Return each of the numbers below a hundred once in a hundred, neighbours far apart."""
+    return number * 37 % 100
 
 
 def _clock(number: int) -> str:

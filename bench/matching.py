@@ -1,4 +1,4 @@
-"""The matcher beside grep and ripgrep: the same expressions, file and core, the cache warm."""
+"""Reading logs beside grep and ripgrep: the same expressions, file and core, the cache warm."""
 
 from __future__ import annotations
 
@@ -20,109 +20,145 @@ from bench.posix import for_grep, for_ripgrep
 from bench.scanning import Scanned
 from bench.tables import Measured, Result, Row, faster
 from relight.perception.matching import HAS_HYPERSCAN
-from relight.perception.shapes import SHAPES
+from relight.perception.shapes import COUNTERS, SHAPES
 from relight.rules.loading import load
 
-_MOST_SECONDS = 120
-"""One pass over the file may take so long."""
-_SAMPLE = 10
-"""The slow methods get a file of the size divided by this."""
-_PROGRESS_EVERY = 100
-_DENSE_PROGRESS_EVERY = 2
+_MOST_SECONDS = 180
+"""One pass over a file may take so long."""
+_ENOUGH_SECONDS = 40
+"""A method that has taken so long is not measured again."""
+_SMALL = 10
+"""RE2's set gets a log of the size divided by this."""
+_TINY = 200
+"""So does, by this, grep, and ripgrep where every line matches: both would need an hour."""
+_SHARES = (1, 70)
+"""Lines in a hundred that tell a step."""
 
 
 class _Passes(NamedTuple):
-    """The median seconds of several passes over one file, and the lines that each found."""
+    """The median seconds of passes over one file, of getting ready, and what was found."""
 
     seconds: float
+    ready: float
+    found: int
+    step: int = 0
+
+    def speed(self, of: str, size: int, *, started: bool = True) -> Measured:
+        seconds = self.seconds + self.ready if started else self.seconds
+        return Measured(of=of, value=size / 1e6 / seconds, unit="MB/s")
+
+
+class _Log(NamedTuple):
+    path: Path
+    size: int
     lines: int
-
-    def speed(self, of: str, size: int) -> Measured:
-        return Measured(of=of, value=size / 1e6 / self.seconds, unit="MB/s")
+    planted: int
 
 
-def measure(*, megabytes: int = 200, repeats: int = 5) -> Result:
-    """Return MB/s of the matcher and of its peers, each on one core, and the lines found."""
+def measure(*, megabytes: int = 100, repeats: int = 5, slow: bool = True) -> Result:
+    """Return MB/s of relight and of its peers, each on one core, and what they found.
+
+    ``slow`` False leaves out GNU grep and Hyperscan alone, which take minutes.
+    """
     with tempfile.TemporaryDirectory(prefix="relight-bench-") as name:
-        return _Bench(Path(name), megabytes, repeats).run()
+        return _Bench(Path(name), megabytes * 1_000_000, repeats, slow=slow).run()
 
 
 class _Bench:
-    def __init__(self, folder: Path, megabytes: int, repeats: int) -> None:
+    def __init__(self, folder: Path, size: int, repeats: int, *, slow: bool) -> None:
         self._folder = folder
+        self._size = size
         self._repeats = repeats
+        self._with_slow = slow
         self._core = str(max(os.sched_getaffinity(0)))
         rules = load()
+        self._rules = len(rules)
         self._patterns = [pattern for rule in rules for pattern in rule.patterns]
-        self._more = sum(len(shape.patterns) for shape in SHAPES) + 1
-        hits = [hit for rule in rules for hit in rule.hits]
-        size = megabytes * 1_000_000
-        self._log, self._sample, self._dense = (
-            folder / name for name in ("whole.log", "sample.log", "dense.log")
-        )
-        self._lines, self._planted = write_log(
-            self._log, size=size, matching=hits, progress_every=_PROGRESS_EVERY
-        )
-        for path, every in ((self._sample, _PROGRESS_EVERY), (self._dense, _DENSE_PROGRESS_EVERY)):
-            write_log(path, size=size // _SAMPLE, matching=hits, progress_every=every)
+        self._more = sum(len(shape.patterns) for shape in (*SHAPES, *COUNTERS)) + 1
+        self._hits = [hit for rule in rules for hit in rule.hits]
 
     def run(self) -> Result:
-        whole, sample = self._log.stat().st_size, self._sample.stat().st_size
-        read = self._ours("read", self._log)
-        matcher = self._ours("matcher", self._log)
-        fallback = self._ours("fallback", self._sample)
-        folded = self._ours("fold", self._log)
-        dense = self._ours("fold", self._dense)
-        engine = "Hyperscan" if HAS_HYPERSCAN else "RE2"
-        ours = matcher.speed(f"{engine}, {matcher.lines:,} lines", whole)
-        ripgrep, grep = self._peer("rg", for_ripgrep), self._peer("grep", for_grep)
-        theirs = None if isinstance(ripgrep, str) else ripgrep.speed("ripgrep -j1", whole)
+        few, most = (self._log(f"{share}.log", self._size, share) for share in _SHARES)
+        every = self._log("every.log", self._size // _TINY, 1, matching_every=1)
+        searched = self._peer("rg", for_ripgrep, few)
         rows = [
-            self._beside("matching, beside ripgrep", ours, matcher, ripgrep),
-            self._beside("matching, beside grep", ours, matcher, grep),
+            self._whole("1 % of the lines tell a step", few, searched),
+            self._whole("70 % do", most, self._peer("rg", for_ripgrep, most)),
+            self._whole("every line matches a rule", every, self._peer("rg", for_ripgrep, every)),
+            *self._matching(few, searched),
         ]
-        limit = read.speed("only reading the file", whole)
-        rows += [
-            faster("matching, beside the limit", ours, limit),
-            faster(
-                "the RE2 fallback",
-                fallback.speed(f"RE2's set, {fallback.lines:,} lines of a tenth", sample),
-                theirs,
-            ),
-            faster(
-                "the whole fold, a step in 1 % of the lines",
-                folded.speed(f"{folded.lines:,} findings", whole),
-                theirs,
-                f"{self._more} more expressions, steps, tracebacks, findings",
-            ),
-            Row(
-                what="the whole fold, a step in 50 % of the lines",
-                ours=dense.speed(f"{dense.lines:,} findings", self._dense.stat().st_size),
-                note="a tenth of the size",
-            ),
-        ]
-        return Result(part="matching", rows=tuple(rows), facts=self._facts(whole))
+        return Result(part="matching", rows=tuple(rows), facts=self._facts(few, every))
 
-    def _beside(self, what: str, ours: Measured, matcher: _Passes, peer: _Passes | str) -> Row:
+    def _log(self, name: str, size: int, share: int, matching_every: int = 1000) -> _Log:
+        path = self._folder / name
+        lines, planted = write_log(
+            path, size=size, matching=self._hits, progress=share, matching_every=matching_every
+        )
+        return _Log(path, path.stat().st_size, lines, planted)
+
+    def _whole(self, what: str, log: _Log, peer: _Passes | str) -> Row:
+        ours = self._ours("report", log)
+        told = f"{ours.found:,} findings, step {ours.step:,}"
+        return self._beside(f"the whole, {what}", ours.speed(told, log.size), log, peer)
+
+    def _matching(self, log: _Log, searched: _Passes | str) -> list[Row]:
+        matcher = self._ours("matcher", log)
+        engine = "Hyperscan" if HAS_HYPERSCAN else "RE2"
+        started = matcher.speed(f"{engine}, {matcher.found:,} lines", log.size)
+        ours = matcher.speed("without getting ready", log.size, started=False)
+        rows = [self._beside("matching", started, log, searched)]
+        if self._with_slow:
+            rows.append(self._beside_grep())
+        if self._with_slow and HAS_HYPERSCAN:
+            alone = self._ours("hyperscan", log)
+            told = (
+                f"all expressions as they stand, {alone.found:,} ends; ready in {alone.ready:.1f} s"
+            )
+            theirs = alone.speed(told, log.size, started=False)
+            rows.append(faster("matching, beside Hyperscan alone", ours, theirs))
+        limit = self._ours("read", log).speed("only reading the file", log.size)
+        rows.append(faster("matching, beside the limit", ours, limit))
+        small = self._log("small.log", self._size // _SMALL, 1)
+        fallback = self._ours("fallback", small)
+        told = f"RE2's set, {fallback.found:,} lines"
+        speed = fallback.speed(told, small.size, started=False)
+        rows.append(self._beside("matching without Hyperscan", speed, log, searched))
+        return rows
+
+    def _beside_grep(self) -> Row:
+        log = self._log("tiny.log", self._size // _TINY, 1)
+        matcher = self._ours("matcher", log)
+        ours = matcher.speed(f"{matcher.found:,} lines", log.size, started=False)
+        return self._beside(
+            f"matching {log.size / 1e6:.1f} MB, neither's start counted",
+            ours,
+            log,
+            self._peer("grep", for_grep, log),
+            started=False,
+        )
+
+    def _beside(
+        self, what: str, ours: Measured, log: _Log, peer: _Passes | str, *, started: bool = True
+    ) -> Row:
         if isinstance(peer, str):
             return faster(what, ours, None, peer)
-        theirs = peer.speed(f"{peer.lines:,} lines", self._log.stat().st_size)
-        more = peer.lines - matcher.lines
-        return faster(what, ours, theirs, f"it found {more:+,} lines" if more else "")
+        told = f"{peer.found:,} lines"
+        return faster(what, ours, peer.speed(told, log.size, started=started))
 
-    def _facts(self, size: int) -> tuple[str, ...]:
-        compiled = self._child("matcher", self._sample)
+    def _facts(self, log: _Log, every: _Log) -> tuple[str, ...]:
+        ready = self._ours("matcher", every).ready
         return (
             (
-                f"{size / 1e6:.0f} MB, {self._lines:,} lines, {self._planted:,} of them written to "
-                f"match; {len(self._patterns)} expressions; medians of {self._repeats} passes on "
-                f"core {self._core}, page cache warm, reading included."
+                f"{log.size / 1e6:.0f} MB, {log.lines:,} lines, {log.planted:,} of them written to "
+                f"match; {every.size / 1e6:.1f} MB where every line is. {len(self._patterns)} "
+                f"expressions of {self._rules} rules, {self._more} more for progress and "
+                f"tracebacks; medians of up to {self._repeats} passes on core {self._core}, page "
+                "cache warm, reading included."
             ),
             (
-                f"relight compiles its expressions once, in {compiled.compile_seconds:.2f} s, "
-                "which is not in its number; the peers' start and compilation are in theirs, "
-                f"because a user pays them each time: ripgrep {self._start('rg')}, grep "
-                f"{self._start('grep')} on an empty file."
+                f"Getting ready is counted, for a user pays it: relight {ready:.2f} s (rules read "
+                "and expressions compiled, nothing taken from an earlier start), ripgrep "
+                f"{self._start('rg')}, grep {self._start('grep')}."
             ),
             (
                 "ripgrep reads bytes (--no-unicode), as relight does; for grep, classes, groups "
@@ -130,38 +166,52 @@ class _Bench:
             ),
         )
 
-    def _ours(self, method: str, path: Path) -> _Passes:
-        passes = [self._child(method, path) for _ in range(self._repeats)]
-        return _Passes(median(one.seconds for one in passes), passes[0].matched)
+    def _ours(self, method: str, log: _Log) -> _Passes:
+        begun = perf_counter()
+        passes: list[Scanned] = []
+        while len(passes) < self._repeats and perf_counter() - begun < _ENOUGH_SECONDS:
+            done = self._pinned(sys.executable, "-m", "bench.scanning", method, str(log.path))
+            if done.returncode:
+                told = done.stderr.decode(errors="replace")[-2000:]
+                raise RuntimeError(f"bench.scanning {method} failed, mend this first: {told}")
+            passes.append(msgspec.json.decode(done.stdout, type=Scanned))
+        return _Passes(
+            median(one.seconds for one in passes),
+            median(one.ready_seconds for one in passes),
+            passes[0].found,
+            passes[0].step,
+        )
 
-    def _child(self, method: str, path: Path) -> Scanned:
-        output = self._pinned(sys.executable, "-m", "bench.scanning", method, str(path)).stdout
-        return msgspec.json.decode(output, type=Scanned)
-
-    def _peer(self, program: str, translate: Callable[[str], str]) -> _Passes | str:
+    def _peer(self, program: str, translate: Callable[[str], str], log: _Log) -> _Passes | str:
         if shutil.which(program) is None:
             return f"{program} is not installed"
         patterns = self._folder / f"{program}.patterns"
         patterns.write_text("".join(f"{translate(one)}\n" for one in self._patterns))
-        command = _command(program, patterns, self._log)
+        begun = perf_counter()
         seconds: list[float] = []
-        lines = 0
-        for _ in range(self._repeats):
-            begun = perf_counter()
-            done = self._pinned(*command)
-            seconds.append(perf_counter() - begun)
+        found = 0
+        while len(seconds) < self._repeats and perf_counter() - begun < _ENOUGH_SECONDS:
+            started = perf_counter()
+            try:
+                done = self._pinned(*_command(program, patterns, log.path))
+            except subprocess.TimeoutExpired:
+                return f"{program} did not end within {_MOST_SECONDS} s"
+            seconds.append(perf_counter() - started)
             if done.returncode > 1:
                 return f"{program} failed: {done.stderr.decode(errors='replace').strip()[:200]}"
-            lines = int(done.stdout or 0)
-        return _Passes(median(seconds), lines)
+            found = int(done.stdout or 0)
+        ready = min(self._empty(program, patterns), *seconds)
+        return _Passes(median(seconds) - ready, ready, found)
 
     def _start(self, program: str) -> str:
         patterns = self._folder / f"{program}.patterns"
-        if not patterns.exists():
-            return "absent"
+        return f"{self._empty(program, patterns):.2f} s" if patterns.exists() else "not measured"
+
+    def _empty(self, program: str, patterns: Path) -> float:
+        """Return the seconds that a program takes to read nothing."""
         begun = perf_counter()
         self._pinned(*_command(program, patterns, Path(os.devnull)))
-        return f"{(perf_counter() - begun) * 1000:.0f} ms"
+        return perf_counter() - begun
 
     def _pinned(self, *command: str) -> subprocess.CompletedProcess[bytes]:
         return subprocess.run(

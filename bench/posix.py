@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 
 _TOKEN = re.compile(
-    r"\(\?P<\w+>|\(\?:|\(\?i\)|\[\^?\]?(?:\\.|[^\]\\])*\]|\\.|[*+?}]\?|.", re.DOTALL
+    r"\(\?P<\w+>|\(\?i?:|\(\?i\)|\[\^?\]?(?:\\.|\[:\w+:\]|[^\]\\])*\]|\\x[0-9a-fA-F]{2}|\\.|[*+?}]\?|.",
+    re.DOTALL,
 )
 _NAMED = re.compile(r"\(\?P<\w+>")
 _CLASSES = {
@@ -19,15 +20,23 @@ _CLASSES = {
     r"\S": "[^[:space:]]",
     r"\w": "[[:alnum:]_]",
     r"\W": "[^[:alnum:]_]",
+    r"\t": "\t",
+    r"\r": "\r",
 }
-_INSIDE = {r"\d": "0-9", r"\w": "[:alnum:]_", r"\s": "[:space:]"}
+_INSIDE = {r"\d": "0-9", r"\w": "[:alnum:]_", r"\s": "[:space:]", r"\t": "\t", r"\r": "\r"}
 _NO_LINE_FEED = r"\n"
 """In a bracket it says 'not over the line's end', which line tools never do."""
 
 
+_NEEDLESS = re.compile(r"""\\(["'<>/=!@%,;:_` ])""")
+
+
 def for_ripgrep(expression: str) -> str:
-    """Return the expression without names: joined, two groups of one name are an error there."""
-    return _NAMED.sub("(?:", expression)
+    """Return the expression without names, of which two alike are an error where all are joined.
+
+    Nor does ripgrep 13 know an escape in front of a sign that means nothing.
+    """
+    return _NEEDLESS.sub(r"\1", _NAMED.sub("(?:", expression))
 
 
 def for_grep(expression: str) -> str:
@@ -37,14 +46,22 @@ def for_grep(expression: str) -> str:
         ValueError: it holds something that has no such form.
 
     """
-    any_case = "(?i)" in expression
-    return "".join(_translated(piece, any_case=any_case) for piece in _TOKEN.findall(expression))
+    any_case = [False]
+    made: list[str] = []
+    for piece in _TOKEN.findall(expression):
+        if piece == "(?i)":
+            any_case[-1] = True
+            continue
+        if piece[0] == "(":
+            any_case.append(any_case[-1] or piece == "(?i:")
+        elif piece == ")":
+            any_case.pop()
+        made.append(_translated(piece, any_case=any_case[-1]))
+    return "".join(made)
 
 
 def _translated(piece: str, *, any_case: bool) -> str:
-    if piece == "(?i)":
-        return ""
-    if piece.startswith("(?"):
+    if piece[0] == "(":
         return "("
     if piece[0] == "[" and len(piece) > 1:
         return _bracket(piece, any_case=any_case)

@@ -15,40 +15,51 @@ import msgspec
 from relight.model.instants import Instant
 from relight.model.jobs import AttemptKey, JobKey
 from relight.model.records import Record
-from relight.model.signals import Mark, Reading
-from relight.perception.attempts import PerceptionState, perceive
+from relight.model.reports import LogFile
 from relight.perception.ears import Ears, Lexicon
-from relight.perception.matching import SetMatcher, build_matcher
+from relight.perception.matching import HAS_HYPERSCAN, Matcher, SetMatcher, build_matcher
+from relight.perception.reporting import report_of
 from relight.rules.loading import load
+from relight.rules.schema import Rule
+
+if HAS_HYPERSCAN:
+    import hyperscan
 
 PIECE = 1 << 20
-METHODS = ("read", "matcher", "fallback", "fold")
+METHODS = ("read", "matcher", "hyperscan", "fallback", "report")
 
 
 class Scanned(Record, frozen=True, kw_only=True):
-    """How long one pass took, without compiling; lines that matched (the fold: findings)."""
+    """How long one pass took, and what it took to be ready for it.
+
+    ``found`` are lines that matched; of ``report`` findings, of ``hyperscan`` the ends of
+    matches. ``step`` is the last step that a report tells.
+    """
 
     seconds: float
-    compile_seconds: float
-    matched: int
+    ready_seconds: float
+    found: int
+    step: int = 0
 
 
 def scan(method: str, path: Path) -> Scanned:
     """Pass over a file once with a method of ``METHODS``."""
     begun = perf_counter()
-    if method == "fold":
-        lexicon = Lexicon(load())
+    if method == "report":
+        return _report(path, begun)
+    if method == "read":
         ready = perf_counter()
-        matched = _fold(path, lexicon)
-    elif method == "read":
+        found = sum(piece.count(b"\0") for piece in _pieces(path))
+    elif method == "hyperscan":
+        database = all_at_once(load())
         ready = perf_counter()
-        matched = sum(piece.count(b"\0") for piece in _pieces(path))
+        found = sum(count_ends(database, block) for block in _blocks(path))
     else:
-        rules = load()
-        matcher = SetMatcher(rules) if method == "fallback" else build_matcher(rules)
+        matcher: Matcher = SetMatcher(load()) if method == "fallback" else build_matcher(load())
+        matcher.scan(b"")
         ready = perf_counter()
-        matched = sum(len({start for start, _ in matcher.scan(one)}) for one in _blocks(path))
-    return Scanned(seconds=perf_counter() - ready, compile_seconds=ready - begun, matched=matched)
+        found = sum(len({start for start, _ in matcher.scan(one)}) for one in _blocks(path))
+    return Scanned(seconds=perf_counter() - ready, ready_seconds=ready - begun, found=found)
 
 
 def _pieces(path: Path) -> Iterator[bytes]:
@@ -71,18 +82,43 @@ def _blocks(path: Path) -> Iterator[bytes]:
         yield carry
 
 
-def _fold(path: Path, lexicon: Lexicon) -> int:
-    ears = Ears(lexicon, AttemptKey(job=JobKey(cluster="bench", scheduler_id="1"), attempt=0))
-    state = PerceptionState()
-    found = offset = 0
-    for piece in _pieces(path):
-        mark = Mark(offset=offset + len(piece))
-        reading = Reading(file=str(path), offset=offset, data=piece, mark=mark)
-        perceived = perceive(state, [reading], Instant(0), ears)
-        state = perceived.state
-        found += len(perceived.findings)
-        offset += len(piece)
-    return found
+def _report(path: Path, begun: float) -> Scanned:
+    """Do what ``relight diagnose`` does with one file, but for what it prints."""
+    attempt = AttemptKey(job=JobKey(cluster="bench", scheduler_id="1"), attempt=0)
+    ears = Ears(Lexicon(load()), attempt)
+    ears.lexicon.matcher.scan(b"")
+    ready = perf_counter()
+    report = report_of(LogFile(file=str(path)), _pieces(path), ears, Instant(0))
+    return Scanned(
+        seconds=perf_counter() - ready,
+        ready_seconds=ready - begun,
+        found=len(report.findings),
+        step=report.runs[-1].progress.last_step or 0,
+    )
+
+
+def all_at_once(rules: tuple[Rule, ...]) -> hyperscan.Database:
+    """Return every expression as it stands in one database, as one would use Hyperscan alone."""
+    expressions = [pattern.encode() for rule in rules for pattern in rule.patterns]
+    database = hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK)
+    database.compile(
+        expressions=expressions,
+        ids=list(range(len(expressions))),
+        elements=len(expressions),
+        flags=[hyperscan.HS_FLAG_MULTILINE] * len(expressions),
+    )
+    return database
+
+
+def count_ends(database: hyperscan.Database, block: bytes) -> int:
+    """Return how many ends of matches lie in a block."""
+    ends: list[int] = []
+
+    def heard(_number: int, _start: int, end: int, _flags: int, _context: object) -> None:
+        ends.append(end)
+
+    database.scan(block, match_event_handler=heard)
+    return len(ends)
 
 
 if __name__ == "__main__":

@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import msgspec
@@ -11,38 +13,69 @@ import pytest
 from bench.logs import MATCHING_EVERY, write_log
 from bench.posix import for_grep, for_ripgrep
 from bench.processes import children, cpu_seconds, memory
-from bench.scanning import METHODS, scan
+from bench.scanning import METHODS, all_at_once, count_ends, scan
 from bench.slurm_logs import restarted
 from bench.tables import Measured, Result, Row, cheaper, faster, table
 
 from relight.model.instants import in_seconds
+from relight.perception.matching import HAS_HYPERSCAN
 from relight.rules.loading import load
 from relight.rules.patterns import Pattern
 
 ROOT = Path(__file__).parents[2]
-HITS = [hit for rule in load() for hit in rule.hits]
+RULES = load()
+TINY = ("--megabytes=1", "--repeats=1")
+HITS = [hit for rule in RULES for hit in rule.hits]
 
 
 def test_the_same_log_is_written_each_time_with_the_promised_matching_lines(
     tmp_path: Path,
 ) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
-    lines, planted = write_log(first, size=100_000, matching=HITS, progress_every=100)
-    write_log(second, size=100_000, matching=HITS, progress_every=100)
+    lines, planted = write_log(first, size=100_000, matching=HITS, progress=1)
+    write_log(second, size=100_000, matching=HITS, progress=1)
     content = first.read_bytes()
     assert content == second.read_bytes()
     assert content.count(b"\n") == lines
     assert planted == lines // MATCHING_EVERY
 
 
+@pytest.mark.parametrize("progress", [1, 70])
+def test_as_many_lines_tell_a_step_as_are_asked_for_and_the_steps_rise_by_one(
+    tmp_path: Path, progress: int
+) -> None:
+    log = tmp_path / "log"
+    lines, planted = write_log(log, size=100_000, matching=["x"], progress=progress)
+    steps = [int(one) for one in re.findall(rb" iteration +(\d+)/", log.read_bytes())]
+    assert lines * progress // 100 - planted <= len(steps) <= lines * progress // 100
+    assert steps[0] == 1
+    assert {later - earlier for earlier, later in pairwise(steps)} <= {1, 2}
+
+
+def test_where_every_line_is_to_match_every_line_does(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    lines, planted = write_log(log, size=300_000, matching=HITS, progress=1, matching_every=1)
+    assert planted == lines
+    assert set(log.read_text().splitlines()) == set(HITS)
+
+
 def test_every_method_finds_exactly_the_lines_that_were_written_to_match(tmp_path: Path) -> None:
     log = tmp_path / "log"
-    _, planted = write_log(log, size=100_000, matching=HITS, progress_every=100)
-    assert scan("matcher", log).matched == planted
-    assert scan("fallback", log).matched == planted
-    assert scan("fold", log).matched > 0
-    assert scan("read", log).matched == 0
-    assert len(METHODS) == 4
+    _, planted = write_log(log, size=100_000, matching=HITS, progress=1)
+    assert scan("matcher", log).found == planted
+    assert scan("fallback", log).found == planted
+    report = scan("report", log)
+    assert report.found > 0
+    assert report.step == 10
+    assert scan("read", log).found == 0
+    assert len(METHODS) == 5
+
+
+@pytest.mark.skipif(not HAS_HYPERSCAN, reason="Hyperscan exists for x86-64 only")
+def test_hyperscan_alone_is_given_every_expression() -> None:
+    rules = RULES[:20]
+    block = "".join(f"{hit}\n" for rule in rules for hit in rule.hits).encode()
+    assert count_ends(all_at_once(rules), block) >= block.count(b"\n")
 
 
 @pytest.mark.parametrize(
@@ -50,6 +83,8 @@ def test_every_method_finds_exactly_the_lines_that_were_written_to_match(tmp_pat
     [
         (r"Xid \(PCI:(?P<pci>[0-9a-fA-F:.]{1,20})\)", r"Xid \(PCI:([0-9a-fA-F:.]{1,20})\)"),
         (r"(?i)oom \d+", "[oO][oO][mM] [0-9]+"),
+        (r"a(?i:b(?P<x>c))d", "a([bB]([cC]))d"),
+        (r"x\r?$", "x\r?$"),
         (r"[\w.-]+\s\S*?", "[[:alnum:]_.-]+[[:space:]][^[:space:]]*"),
         (r"[\w.\[\]-]{1,9}", "[][:alnum:]_.-]{1,9}".replace("[][:alnum:]_.-", "[][:alnum:]_.[-")),
         (r"a[^\n]{0,20}b", "a.{0,20}b"),
@@ -61,39 +96,44 @@ def test_an_expression_is_put_into_the_words_of_grep(expression: str, for_others
 
 
 def test_an_expression_that_grep_cannot_say_is_refused() -> None:
-    with pytest.raises(ValueError, match="no form that grep -E knows"):
-        for_grep(r"\pL+")
+    for expression in (r"\pL+", r"\x1b"):
+        with pytest.raises(ValueError, match="no form that grep -E knows"):
+            for_grep(expression)
 
 
-def test_ripgrep_gets_no_names() -> None:
-    assert for_ripgrep(r"(?P<a>x)(?:y)(?P<b>\d)") == r"(?:x)(?:y)(?:\d)"
+def test_ripgrep_gets_neither_names_nor_needless_escapes() -> None:
+    assert for_ripgrep(r"(?P<a>x)(?:y)(?P<b>\d)\"\.") == r"""(?:x)(?:y)(?:\d)"\."""
 
 
-def test_grep_matches_the_same_lines_with_every_packaged_expression(tmp_path: Path) -> None:
-    texts = HITS + [miss.text for rule in load() for miss in rule.misses]
-    expressions = [pattern for rule in load() for pattern in rule.patterns]
-    file = tmp_path / "patterns"
-    file.write_text("".join(f"{for_grep(one)}\n" for one in expressions))
-    done = subprocess.run(
-        ["grep", "-a", "-n", "-E", "-f", str(file)],
-        input="\n".join(texts).encode(),
-        env={**os.environ, "LC_ALL": "C"},
-        capture_output=True,
-        check=True,
-    )
-    found = {int(line.partition(b":")[0]) - 1 for line in done.stdout.splitlines()}
-    compiled = [Pattern(expression) for expression in expressions]
-    wanted = {
-        number
-        for number, text in enumerate(texts)
-        if any(pattern.is_in(text.encode()) for pattern in compiled)
-    }
-    assert found == wanted
+@pytest.mark.parametrize("part", range(4))
+def test_grep_matches_the_same_lines_with_every_packaged_expression(
+    tmp_path: Path, part: int
+) -> None:
+    for number, rule in enumerate(RULES):
+        if number % 4 != part or not rule.patterns:
+            continue
+        texts = [*rule.hits, *(miss.text for miss in rule.misses)]
+        file = tmp_path / "patterns"
+        file.write_text("".join(f"{for_grep(one)}\n" for one in rule.patterns))
+        done = subprocess.run(
+            ["grep", "-a", "-n", "-E", "-f", str(file)],
+            input="\n".join(texts).encode(),
+            env={**os.environ, "LC_ALL": "C"},
+            capture_output=True,
+            check=True,
+        )
+        found = {int(line.partition(b":")[0]) - 1 for line in done.stdout.splitlines()}
+        compiled = [Pattern(expression) for expression in rule.patterns]
+        wanted = {
+            at for at, text in enumerate(texts) if any(one.is_in(text.encode()) for one in compiled)
+        }
+        assert found == wanted, rule.id
+        assert not done.stderr, rule.id
 
 
 def test_the_command_measures_a_tiny_log_and_leaves_nothing_behind(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "bench", "matching", "--json", "--megabytes=1", "--repeats=1"],
+        [sys.executable, "-m", "bench", "matching", "--json", "--no-slow", *TINY],
         cwd=ROOT,
         env={**os.environ, "TMPDIR": str(tmp_path)},
         capture_output=True,
@@ -103,8 +143,8 @@ def test_the_command_measures_a_tiny_log_and_leaves_nothing_behind(tmp_path: Pat
     (result,) = said["results"]
     rows = {row["what"]: row for row in result["rows"]}
     assert result["part"] == "matching"
-    assert rows["matching, beside grep"]["ratio"] > 0
-    assert "note" not in rows["matching, beside grep"]
+    assert rows["matching, beside the limit"]["ratio"] > 0
+    assert rows["the whole, 70 % do"]["ours"]["value"] > 0
     assert said["conditions"]["processor"]
     assert list(tmp_path.iterdir()) == []
 

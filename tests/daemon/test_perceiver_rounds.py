@@ -29,6 +29,7 @@ from relight.testing.stories import KEY, START, book, fact
 LEXICON = Lexicon(load())
 ECC = "RuntimeError: CUDA error: uncorrectable ECC error encountered\n"
 OOM = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB\n"
+HARMLESS = "/opt/venv/lib/python3.11/site-packages/torch/a.py:1: FutureWarning: it is deprecated.\n"
 ECC_RULE = "gpu-ecc-uncorrectable"
 
 
@@ -170,6 +171,17 @@ def test_findings_and_progress_of_a_running_job_reach_its_case(site: Site) -> No
     assert advice is not None
     assert advice.decision is Decision.RESTART
     assert ECC.strip() in [one.text for one in site.attempt().findings[0].evidence]
+
+
+def test_lines_that_are_known_to_be_harmless_use_up_no_room_of_a_case(site: Site) -> None:
+    site.see(JobState.RUNNING)
+    site.write(step(1) + HARMLESS * 300)
+    site.round()
+    assert site.found() == []
+    assert not site.heard()
+    site.write(ECC)
+    site.round()
+    assert site.found() == [(ECC_RULE, 302)]
 
 
 def test_progress_of_a_healthy_attempt_is_told_at_most_once_a_minute(site: Site) -> None:

@@ -11,7 +11,16 @@ from hypothesis import strategies as st
 
 from relight.diagnosis.cascades import Unwound, in_time_order, unwind
 from relight.diagnosis.placing import Places
-from relight.model.findings import Domain, Finding, Kind, Place, Provenance, Role
+from relight.model.findings import (
+    Domain,
+    Evidence,
+    Finding,
+    Kind,
+    Place,
+    Provenance,
+    Remedy,
+    Role,
+)
 from relight.model.instants import Instant, seconds
 from relight.model.jobs import Allocation
 from relight.testing.stories import NODES, START, finding
@@ -196,10 +205,14 @@ def test_any_findings_in_any_order_unwind_alike_and_none_is_forgotten(
     assert unwind(backwards, Places(backwards, THREE)).root == found.root
     if found.root is None:
         assert all(
-            one.kind is Kind.ENDING or Places(findings, THREE).is_foreign(one) for one in findings
+            one.kind is Kind.ENDING
+            or one.role is Role.BENIGN
+            or Places(findings, THREE).is_foreign(one)
+            for one in findings
         )
         return
     assert found.root.kind is not Kind.ENDING
+    assert found.root.role is not Role.BENIGN
     told = {one.id for one in found.rivals} | {one.finding for one in found.set_aside}
     same = {one.id for one in findings if one.rule == found.root.rule}
     assert {one.id for one in findings} <= told | same
@@ -213,3 +226,93 @@ def test_in_one_file_without_clocks_the_place_decides(findings: list[Finding]) -
             one.place.offset for one in in_time_order(bare) if one.place and one.place.file == file
         ]
         assert offsets == sorted(offsets)
+
+
+def symptom(family: str, offset: int, **fields: object) -> Finding:
+    made = line(family, role=Role.SYMPTOM, domain=Domain.UNKNOWN, offset=offset)
+    made = msgspec.structs.replace(made, family=family, remedy=Remedy.RESTART)
+    return msgspec.structs.replace(made, **fields)
+
+
+@pytest.mark.parametrize(
+    ("findings", "root"),
+    [
+        ([symptom("peer_lost", 1), symptom("wait", 9, kind=Kind.HANG)], "peer_lost"),
+        ([symptom("wait", 1, kind=Kind.HANG), symptom("peer_lost", 9)], "wait"),
+        ([symptom("peer_lost", 1), symptom("process_killed_sigkill", 9)], "process_killed_sigkill"),
+        (
+            [symptom("wait", 1, kind=Kind.HANG), symptom("process_killed_sigkill", 9)],
+            "wait",
+        ),
+        ([symptom("told", 1, remedy=Remedy.REPORT), symptom("peer_lost", 9)], "peer_lost"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_symptoms_are_told_apart_by_time_but_who_died_by_force_is_nearer(
+    findings: list[Finding], root: str
+) -> None:
+    found = unwound(*findings).root
+    assert found is not None
+    assert found.rule == root
+
+
+def exception(offset: int, remedy: Remedy, **fields: object) -> Finding:
+    made = line("exception", role=Role.EITHER, domain=Domain.APPLICATION, offset=offset)
+    return msgspec.structs.replace(made, family="user_code_exception", remedy=remedy, **fields)
+
+
+@pytest.mark.parametrize(
+    ("offset", "remedy", "file", "root"),
+    [
+        (9, Remedy.CONFIRM_THEN_STOP, "job-7.out", "peer_lost"),
+        (9, Remedy.STOP, "job-7.out", "exception"),
+        (1, Remedy.CONFIRM_THEN_STOP, "job-7.out", "exception"),
+        (9, Remedy.CONFIRM_THEN_STOP, "rank-3.out", "exception"),
+    ],
+)
+def test_an_exception_that_says_nothing_is_a_consequence_of_the_symptoms_before_it(
+    offset: int, remedy: Remedy, file: str, root: str
+) -> None:
+    told = exception(offset, remedy, place=Place(file=file, offset=offset, line=offset))
+    found = unwound(symptom("peer_lost", 5), told).root
+    assert found is not None
+    assert found.rule == root
+
+
+def test_a_warning_goes_behind_what_calls_itself_an_error() -> None:
+    warning = line("missing", offset=1)
+    evidence = (Evidence(text="Warning: falling back, no module amp_C", is_root=True),)
+    warning = msgspec.structs.replace(warning, evidence=evidence)
+    failed = line("failed", role=Role.EITHER, offset=9)
+    found = unwound(warning, failed).root
+    assert found is not None
+    assert found.rule == "failed"
+
+
+def test_of_two_rules_on_one_line_the_clearer_counts() -> None:
+    vague = msgspec.structs.replace(line("a-vague", offset=3), family="user_code_exception")
+    unknown = line("b-unknown", offset=3, domain=Domain.UNKNOWN)
+    clear = line("c-clear", offset=3)
+    found = unwound(vague, unknown, clear).root
+    assert found is not None
+    assert found.rule == "c-clear"
+
+
+def test_the_schedulers_word_that_a_node_failed_goes_before_all_but_broken_hardware() -> None:
+    full = line("full", domain=Domain.STORAGE, offset=1)
+    lost = msgspec.structs.replace(line("lost", kind=Kind.NODE, offset=9), task_gone=True)
+    found = unwound(full, lost).root
+    assert found is not None
+    assert found.rule == "lost"
+    ecc = line("ecc", offset=1)
+    found = unwound(ecc, lost).root
+    assert found is not None
+    assert found.rule == "ecc"
+
+
+def test_nccls_last_error_tells_more_than_its_general_one() -> None:
+    general = symptom("nccl_init_failed", 3)
+    last = symptom("nccl_socket_connect_failed", 5)
+    far = symptom("nccl_socket_connect_failed", 90)
+    assert unwound(general, last).root == last
+    assert unwound(general, far).root == general

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from relight.diagnosis.endings import Ending
 from relight.diagnosis.verdicts import clause, diagnose
-from relight.model.findings import Domain, Finding, Kind, Place, Remedy, Role
+from relight.model.findings import Domain, Evidence, Finding, Kind, Place, Remedy, Role
 from relight.model.instants import Instant, seconds
 from relight.model.jobs import ENDED, Allocation, JobState
 from relight.model.verdicts import Verdict
@@ -110,7 +110,11 @@ def test_blame_falls_on_the_node_of_the_line_and_on_nobody_where_it_cannot_be_pl
 
 
 def printed(rule: str, host: str, numbers: tuple[int, ...], offset: int = 0) -> Finding:
-    return finding(
+    if rule.startswith("slurm"):
+        text = f"srun: error: {host}: task {numbers[0]}: Exited with exit code 1"
+    else:
+        text = f"  host      : {host}" if host else f"  rank      : {numbers[0]} (local_rank: 1)"
+    made = finding(
         rule,
         nodes=(host,) if host else (),
         ranks=numbers,
@@ -119,6 +123,7 @@ def printed(rule: str, host: str, numbers: tuple[int, ...], offset: int = 0) -> 
         domain=Domain.UNKNOWN,
         task_gone=rule.startswith("slurm"),
     )
+    return msgspec.structs.replace(made, evidence=(Evidence(text=text, is_root=True),))
 
 
 def test_what_the_launcher_prints_of_a_task_goes_before_arithmetic() -> None:

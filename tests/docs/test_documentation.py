@@ -14,6 +14,7 @@ import typer
 
 from relight.cli import app
 from relight.cli.failures import FAILED, NOT_FOUND, UNREACHABLE
+from relight.daemon.stop_signals import CUT_OFF
 from relight.serve.apps import create_app
 from relight.serve.tokens import Token
 from relight.settings.loading import load
@@ -26,7 +27,7 @@ ROOT = Path(__file__).parents[2]
 HARMLESS = ("config check", "config explain", "--version", "--help")
 """Commands whose shown output is compared with what they print."""
 CUT = "[...]"
-CHECKED_ELSEWHERE = ("docs/configuration.md",)
+CHECKED_ELSEWHERE = ("docs/configuration.md", "docs/writing-rules.md")
 """Pages whose own tests check their blocks."""
 
 _FENCE = re.compile(r"^```(?P<kind>\w*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -82,7 +83,14 @@ def page(name: str) -> Page:
 NAMES = sorted(
     str(path.relative_to(ROOT))
     for path in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/**/*.md"))
+    if path.parent.name != "rules"  # generated, and compared in tests/docs/test_rule_pages.py
 )
+GROUPS = {
+    "config": ("check", "explain"),
+    "db": ("upgrade", "show"),
+    "rules": ("list", "show", "explain", "check", "test", "pages"),
+}
+"""Commands that have commands of their own."""
 SHOWN = [
     line.removeprefix("$ ")
     for name in NAMES
@@ -143,7 +151,7 @@ def _parse(words: list[str]) -> None:
 
 
 def _options(words: list[str]) -> set[str]:
-    if words[0] in ("config", "db") and len(words) == 1:
+    if words[0] in GROUPS and len(words) == 1:
         return set()
     command, _ = _leaf(words)
     names = {name for one in command.params if one.name != "help" for name in one.opts}
@@ -153,8 +161,8 @@ def _options(words: list[str]) -> set[str]:
 def test_every_command_is_documented_with_its_line_and_its_options() -> None:
     table = {cells[0]: cells for cells in page("docs/cli.md").rows("Command")}
     documented = {first.split("`")[1].removeprefix("relight "): row for first, row in table.items()}
-    expected = {name for name in app.COMMANDS if name not in ("config", "db")}
-    expected |= {"config check", "config explain", "db upgrade", "db show"}
+    expected = {name for name in app.COMMANDS if name not in GROUPS}
+    expected |= {f"{group} {name}" for group, names in GROUPS.items() for name in names}
     assert set(documented) == expected
     for command, row in documented.items():
         assert set(_SPAN.findall(row[2])) == _options(command.split()), command
@@ -163,7 +171,7 @@ def test_every_command_is_documented_with_its_line_and_its_options() -> None:
 
 def test_every_exit_code_is_documented() -> None:
     codes = [int(cells[0]) for cells in page("docs/cli.md").rows("Code")]
-    assert codes == [0, FAILED, 2, NOT_FOUND, UNREACHABLE]
+    assert codes == [0, FAILED, 2, NOT_FOUND, UNREACHABLE, CUT_OFF]
     assert re.findall(r"\d", app.EPILOG) == [str(code) for code in codes]
 
 

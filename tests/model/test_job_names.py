@@ -102,6 +102,11 @@ LONG = Allocation(nodes=("n1.rack1.example", "n1.rack2.example", "n2.rack2.examp
         (LONG, "n1", None),
         (Allocation(nodes=("10.0.0.1", "10.0.0.2")), "10.0.0.2", "10.0.0.2"),
         (Allocation(nodes=("10.0.0.1", "10.0.0.2")), "10.9.9.9", None),
+        (Allocation(nodes=("10.9.9.9",)), "10.20.4.15", None),
+        (Allocation(nodes=("10.9.9.9",)), "10.9.9.9", "10.9.9.9"),
+        (Allocation(nodes=("10.9.9.9",)), "10", None),
+        (Allocation(nodes=("10.rack.example",)), "10.20.4.15", None),
+        (Allocation(nodes=("fe80::1",)), "fe80::2", None),
         (Allocation(), "n1", None),
     ],
 )

@@ -15,15 +15,17 @@ from relight.perception.matching import (
     SetMatcher,
     build_matcher,
 )
-from relight.perception.shapes import SHAPES
+from relight.perception.shapes import COUNTERS, SHAPES
 from relight.rules.loading import load
 
 RULES = load()
-THINGS: list[Patterned] = [*RULES, *SHAPES]
+THINGS: list[Patterned] = [*RULES, *SHAPES, *COUNTERS]
 HITS = [hit.encode() for rule in RULES for hit in rule.hits]
 MISSES = [miss.text.encode() for rule in RULES for miss in rule.misses]
 BY_SET = SetMatcher(THINGS)
 BY_BLOCK: Matcher = HyperscanMatcher(THINGS) if HAS_HYPERSCAN else BY_SET
+LEARNING: Matcher = HyperscanMatcher(THINGS, patience=100) if HAS_HYPERSCAN else BY_SET
+needs_hyperscan = pytest.mark.skipif(not HAS_HYPERSCAN, reason="Hyperscan exists for x86-64 only")
 
 noise = st.binary(max_size=60).map(lambda data: data.replace(b"\n", b" ").replace(b"\x0b", b" "))
 lines = st.one_of(st.sampled_from(HITS), st.sampled_from(MISSES), noise)
@@ -41,15 +43,19 @@ class Thing:
 @settings(max_examples=150, deadline=None)
 @given(blocks)
 def test_both_engines_give_the_same_answer(block: bytes) -> None:
-    assert BY_BLOCK.scan(block) == BY_SET.scan(block)
+    found = BY_SET.scan(block)
+    assert BY_BLOCK.scan(block) == found
+    assert LEARNING.scan(block) == found
 
 
-@pytest.mark.parametrize("matcher", [BY_BLOCK, BY_SET], ids=["block", "set"])
+@pytest.mark.parametrize("matcher", [BY_BLOCK, LEARNING, BY_SET], ids=["block", "learnt", "set"])
 def test_each_rule_is_found_on_its_own_hits_whatever_stands_around(matcher: Matcher) -> None:
+    block, expected = b"before\n", []
     for index, rule in enumerate(RULES):
         for hit in rule.hits:
-            block = b"before\n" + hit.encode() + b"\nafter\n"
-            assert (7, index) in matcher.scan(block), (rule.id, hit)
+            expected.append((len(block), index))
+            block += hit.encode() + b"\nbetween\n"
+    assert set(expected) - set(matcher.scan(block)) == set()
 
 
 CASES = [
@@ -61,6 +67,14 @@ CASES = [
     ("the last line may lack its end", ["foo"], b"x\nfoo", [(2, 0)]),
     ("an empty block holds nothing", ["foo"], b"", []),
     ("zero bytes are bytes", ["foo.bar"], b"foo\x00bar\n", [(0, 0)]),
+    ("bytes beyond ASCII are bytes", [r"caf\xe9 \d"], b"caf\xe9 1\n", [(0, 0)]),
+    ("text beyond ASCII is UTF-8", ["caf\xe9 \\d"], "caf\xe9 1\n".encode(), [(0, 0)]),
+    ("signs are no syntax", [r"\[a\.b\*c\] \d"], b"[a.b*c] 1\n[axb*c] 1\n", [(0, 0)]),
+    ("case may not matter", [r"(?i)Out Of Memory"], b"OUT of memory\n", [(0, 0)]),
+    ("case may not matter in a part", [r"foo(?i:bar)\d"], b"fooBAR1\nFOObar1\n", [(0, 0)]),
+    ("short literals are found", [r"ab\d"], b"ab\nab1\n", [(3, 0)]),
+    ("no literal is needed", [r"\d{3}x"], b"12x\n123x\n", [(4, 0)]),
+    ("one line may match both", ["foo bar", "bar foo"], b"foo bar foo\n", [(0, 0)]),
 ]
 
 
@@ -78,9 +92,32 @@ def test_lines_are_told_apart(
     assert kind([Thing(tuple(patterns))]).scan(block) == expected
 
 
+@needs_hyperscan
+@pytest.mark.parametrize(("_name", "patterns", "block", "expected"), CASES)
+def test_what_is_found_stays_the_same_once_it_is_learnt_what_is_common(
+    _name: str, patterns: list[str], block: bytes, expected: list[tuple[int, int]]
+) -> None:
+    matcher = HyperscanMatcher([Thing(tuple(patterns))], patience=1)
+    for _ in range(4):
+        assert matcher.scan(block) == expected
+
+
+@needs_hyperscan
+def test_what_was_kept_finds_the_same_and_rubbish_is_not_taken() -> None:
+    block = b"\n".join(HITS) + b"\n"
+    matcher = HyperscanMatcher(THINGS)
+    expected = matcher.scan(block)
+    kept = matcher.kept()
+    again = HyperscanMatcher.of_kept(THINGS, kept)
+    assert again is not None
+    assert again.scan(block) == expected
+    for rubbish in (b"", b"x", kept[:-1], kept[: len(kept) // 2], b"\x82\xa1"):
+        assert HyperscanMatcher.of_kept(THINGS, rubbish) is None
+
+
 def test_threads_may_share_a_matcher() -> None:
     matcher = build_matcher(RULES)
     block = b"\n".join(HITS) + b"\n"
     expected = matcher.scan(block)
     with ThreadPoolExecutor(8) as pool:
-        assert all(found == expected for found in pool.map(matcher.scan, [block] * 64))
+        assert all(found == expected for found in pool.map(matcher.scan, [block] * 16))

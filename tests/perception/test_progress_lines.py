@@ -79,6 +79,9 @@ STEPS: list[tuple[str, str, int, float | None]] = [
     ("veRL", "(TaskRunner pid=7) step:10 - actor/pg_loss:-0.1 - timing_s/step:95.2", 10, 95.2),
     ("timm", "Train: 2 [ 100/5000 (  2%)]  Loss: 1.0  Time: 0.123s, 1234.5/s", 10100, 0.123),
     ("any loop with a metric", "2025-01-31 INFO iter 10/50000 loss 0.18 time 2.01", 10, None),
+    ("any loop with thousands apart", "Step 1,200/17,000 | loss 0.5 | 3.1 s", 1200, None),
+    ("any loop of batches", "batch 120 of 500: loss=2.11 lr=0.1", 120, None),
+    ("Ray", "training_iteration: 41, loss: 0.5", 41, None),
     ("any loop in JSON", '{"step": 12, "loss": 0.5}', 12, None),
 ]
 
@@ -101,6 +104,16 @@ NOT_PROGRESS = [
     "Map: 100%|####| 5000/5000 [00:01<00:00, 100.00 examples/s]",
     "Validation: 50%|##   | 10/20 [00:01<00:00,  1.00it/s]",
     "max_steps = 1000",
+    "[INFO|2026-01-31 10:00:00] trainer.py:2320 >>   Gradient Accumulation steps = 64",
+    "[INFO|2026-01-31 10:00:00] trainer.py:2321 >>   Total optimization steps = 17,000",
+    "pretrain.py --train-iters 500 --lr 1e-4 --loss-scale 0",
+    "Generating train split: 50%|##   | 10/20 [00:01<00:00,  1.00it/s]",
+    "Step 3/12 : RUN pip install tokenizers",
+    "slurmstepd: error: *** STEP 158.0 ON n1 CANCELLED AT 2026-01-01T00:00:00 *** loss",
+    "job failed at step 300, loss 0.5",
+    "Test:  [  20/388]  eta: 0:01:11  model_time: 0.1835  time: 0.1886",
+    "step:58 - val/loss:0.411",
+    '"key": "tracked_stats", "value": {"validation_step_time": 0.1}, "metadata": {"step": 3}}',
     "step 5",
     "NCCL INFO comm 0x5 rank 3 nranks 8",
     "step: 9999999999999999999 loss: 1",
@@ -234,3 +247,83 @@ def test_progress_is_told_to_have_changed_only_when_it_did() -> None:
     first = perceive(PerceptionState(), [given], NOW, EARS)
     again = perceive(first.state, [given], NOW, EARS)
     assert (first.progress_changed, again.progress_changed) == (True, False)
+
+
+def test_what_a_line_says_beside_its_step_is_read() -> None:
+    progress = progress_of(
+        " iteration      100/  500000 | elapsed time per iteration (ms): 1234.5 |"
+        " throughput per GPU (TFLOP/s/GPU): 412.3 | lm loss: 6.123456E+00 | grad norm: 1.234 |"
+    )
+    assert (progress.total, progress.loss, progress.grad_norm) == (500_000, 6.123456, 1.234)
+    assert progress.throughput == "412.3 TFLOP/s/GPU"
+
+
+LOST = [
+    ("iter 30: loss nan, time 1020.10ms, mfu 14.12%", 1),
+    ("| lm loss: NaN | grad norm: inf |", 1),
+    ("{'loss': nan, 'grad_norm': 1.0}", 1),
+    ("step_avg:nanms", 0),
+    ("accuracy=nan", 0),
+    ("number of nan iterations:   0 | loss scale: inf", 0),
+    ("loss 11.009 (+nanz)| norm 15.2 (+nanz)|", 0),
+    ("loss: 1.0 info", 0),
+]
+
+
+@pytest.mark.parametrize(("line", "count"), LOST)
+def test_a_loss_that_is_no_number_is_counted(line: str, count: int) -> None:
+    assert progress_of(line).nan_losses == count
+
+
+def test_skipped_updates_are_counted() -> None:
+    progress = progress_of(
+        "[deepspeed] OVERFLOW! Rank 0 Skipping step. Attempted loss scale: 2, reducing to 1",
+        "Gradient overflow.  Skipping step, loss scaler 0 reducing loss scale to 65536.0",
+        "| number of skipped iterations:   1 | number of nan iterations:   0 |",
+        "| number of skipped iterations:   0 | number of nan iterations:   0 |",
+    )
+    assert progress.skipped == 3
+
+
+def test_training_is_over_until_a_later_step_says_otherwise() -> None:
+    over = ["{'train_runtime': 100.1, 'train_loss': 1.2, 'epoch': 3.0}"]
+    bar = "100%|####| 250/250 [00:01<00:00,  1.0it/s]"
+    assert progress_of(bar, *over).is_finished
+    assert progress_of(*over, bar).is_finished
+    assert not progress_of(*over, " 10%|#   | 25/250 [00:01<00:00,  1.0it/s]").is_finished
+
+
+def test_a_bar_at_nought_tells_that_no_step_was_completed() -> None:
+    progress = progress_of("  0%|          | 0/1218 [00:00<?, ?it/s]")
+    assert (progress.best_step, progress.first_step, progress.last_step) == (None, None, 0)
+
+
+def test_a_bar_inside_epochs_shows_its_own_step_and_counts_on() -> None:
+    progress = progress_of("Epoch 3:  40%|####  | 400/1000 [01:20<02:00,  5.00it/s, v_num=7]")
+    assert (progress.last_step, progress.best_step, progress.epoch) == (400, 3400, 3)
+
+
+def test_a_counter_of_samples_or_tokens_is_told_from_one_of_steps() -> None:
+    def told(stride: int) -> list[str]:
+        return [
+            f':::MLLOG {{"time_ms": {1_700_000_000_000 + 10_000 * n}, "key": "tracked_stats",'
+            f' "value": {{"train_step_time": 10.0}}, "metadata": {{"step": {n * stride}}}}}'
+            for n in range(1, 5)
+        ]
+
+    units = [progress_of(*told(stride)).unit.value for stride in (1, 1152, 4_194_304)]
+    assert units == ["step", "sample", "token"]
+
+
+def test_a_clock_of_whole_seconds_does_not_hide_faster_steps() -> None:
+    lines = [f"2026-01-31 10:00:{n // 5:02d} step: {n}  loss:  1.0" for n in range(100)]
+    assert progress_of(*lines).step_seconds == pytest.approx(0.2)
+
+
+def test_the_length_of_an_epoch_is_learnt_where_no_line_tells_it() -> None:
+    lines = [
+        f"2026-01-31 10:00:00,000 Node[0] Epoch[{epoch}] Batch [{batch}]\tSpeed: 1.0 samples/sec"
+        for epoch in range(3)
+        for batch in (20, 40, 60)
+    ]
+    assert progress_of(*lines).best_step == 180

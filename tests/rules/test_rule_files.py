@@ -2,10 +2,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from relight.rules.linting import lint
-from relight.rules.loading import RuleError, load
+from relight.model.findings import Remedy
+from relight.rules.linting import lint, shadowed
+from relight.rules.loading import RuleError, catalogue, load
 from relight.rules.schema import Rule, rule_from
 
 GOOD = {
@@ -19,6 +21,7 @@ GOOD = {
     "sentence": "The thing on {node} broke.",
     "patterns": [r"thing on (?P<node>\w{1,20}) broke"],
     "evidence": "the site's own runbook",
+    "why": "The thing is part of the machine.",
     "hits": ["thing on node7 broke", "the thing on node8 broke at noon"],
     "misses": [{"text": "thing on node7 works", "why": "it works"}],
 }
@@ -34,6 +37,7 @@ title = "A thing of this site"
 sentence = "The thing on {node} broke."
 patterns = ['thing on (?P<node>\\w{1,20}) broke']
 evidence = "the site's own runbook"
+why = "The thing is part of the machine."
 hits = ["thing on node7 broke", "the thing on node8 broke at noon"]
 misses = [{ text = "thing on node7 works", why = "it works" }]
 """
@@ -49,6 +53,12 @@ def rule_with(**changes: object) -> Rule:
         ({"id": "Site Thing"}, "kebab-case"),
         ({"family": "gremlins"}, "unknown"),
         ({"title": " "}, "title is empty"),
+        ({"why": ""}, "why is empty"),
+        ({"patterns": [r"on (?P<node>\w{1,20})"], "hits": ["on node7", "on x"]}, "no literal"),
+        ({"ending": "finished"}, 'its kind is "ending"'),
+        ({"role": "benign", "kind": "ending", "ending": "finished"}, "benign line"),
+        ({"known_misses": [{"text": "thing on x broke", "why": "old"}]}, "make it a hit"),
+        ({"known_misses": [{"text": "thing", "why": ""}]}, "lacks its why"),
         ({"sentence": "{gpu} broke"}, "{gpu}"),
         ({"patterns": []}, "no pattern"),
         ({"patterns": ["thing on (?!x)node7 broke"]}, "RE2 refuses"),
@@ -107,3 +117,66 @@ def test_every_problem_is_told_at_once_with_its_file_and_rule(tmp_path: Path) ->
         "absent",
     ):
         assert expected in told
+
+
+def test_a_site_changes_one_field_of_a_packaged_rule_and_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "ours.toml").write_text('[[override]]\nid = "disk-full"\nremedy = "hold"\n')
+    changed = {entry.rule.id: entry for entry in catalogue([tmp_path])}
+    packaged = {entry.rule.id: entry for entry in catalogue()}
+    entry = changed.pop("disk-full")
+    assert entry.rule == msgspec.structs.replace(packaged.pop("disk-full").rule, remedy=Remedy.HOLD)
+    assert entry.changed == {"remedy": str(tmp_path / "ours.toml")}
+    assert changed == packaged
+
+
+def test_a_retired_rule_is_not_heard_but_keeps_its_id(tmp_path: Path) -> None:
+    (tmp_path / "ours.toml").write_text('[[override]]\nid = "disk-full"\nstatus = "retired"\n')
+    (tmp_path / "z.toml").write_text(AS_TOML.replace("site-thing", "disk-full"))
+    with pytest.raises(RuleError, match="the id is taken"):
+        load([tmp_path])
+    (tmp_path / "z.toml").unlink()
+    assert "disk-full" not in {rule.id for rule in load([tmp_path])}
+    assert "disk-full" in {entry.rule.id for entry in catalogue([tmp_path])}
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ('[[override]]\nremedy = "hold"\n', "must name the id"),
+        ('[[override]]\nid = "disk-empty"\nremedy = "hold"\n', "no such rule"),
+        ('[[override]]\nid = "disk-full"\nremedy = "pray"\n', "remedy"),
+        ('[[override]]\nid = "disk-full"\npattern = ["x"]\n', "pattern"),
+        ('[[override]]\nid = "disk-full"\npatterns = ["No room at all"]\n', "its own hit"),
+        ("[override]\nid = 1\n", "something else than"),
+    ],
+)
+def test_an_override_with_a_fault_is_told_so(tmp_path: Path, text: str, complaint: str) -> None:
+    (tmp_path / "ours.toml").write_text(text)
+    with pytest.raises(RuleError) as caught:
+        load([tmp_path])
+    assert complaint in "\n".join(caught.value.problems)
+
+
+def test_one_file_of_rules_can_be_named_alone(tmp_path: Path) -> None:
+    (tmp_path / "site.toml").write_text(AS_TOML)
+    assert load([tmp_path / "site.toml"])[-1].id == "site-thing"
+
+
+@pytest.mark.parametrize(
+    ("other", "is_needless"),
+    [
+        ({"patterns": [r"thing on \w{1,20}"], "misses": []}, True),
+        ({"patterns": [r"thing on node7"]}, False),
+        ({"patterns": [r"thing on \w{1,20}"], "role": "symptom"}, False),
+        ({"patterns": [r"thing on \w{1,20}"], "family": "gpu_unavailable"}, False),
+        ({"patterns": [r"thing on \w{1,20}"], "role": "benign"}, True),
+        ({"patterns": [r"thing on \w{1,20}"], "status": "retired"}, False),
+    ],
+)
+def test_a_rule_that_another_makes_needless_is_told_so(
+    other: dict[str, object],
+    is_needless: bool,  # noqa: FBT001 - a column of the table
+) -> None:
+    rule = rule_with()
+    told = shadowed(rule, [rule, rule_with(id="other", **other)])
+    assert ("shadowed by other" in told) == is_needless

@@ -13,7 +13,7 @@ from relight.policy.policies import OptIn, Policy
 from relight.settings.explaining import markdown, matching, nearest
 from relight.settings.keys import KEYS, SECTIONS, Key, of_section
 from relight.settings.loading import load
-from relight.settings.records import Cluster, Serve, Store
+from relight.settings.records import Cluster, RuleSets, Serve, Store
 
 PAGE = (Path(__file__).parents[2] / "docs" / "configuration.md").read_text()
 RECORDS: dict[str, type[Record]] = {
@@ -22,6 +22,7 @@ RECORDS: dict[str, type[Record]] = {
     "policy": Policy,
     "store": Store,
     "serve": Serve,
+    "rules": RuleSets,
 }
 WITH_A_DEFAULT = [key for key in KEYS if key.default[0] in '"[0123456789']
 

@@ -1,7 +1,7 @@
 """The program ``relight``: which commands there are, and how a failure ends.
 
 Exit codes: 0 all went well, 1 it failed, 2 the command line is wrong, 4 what was named does
-not exist, 5 no backend answers.
+not exist, 5 no backend answers, 6 it did not end in time and was cut off.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ COMMANDS = {
     "serve": "Run relight: watch clusters, decide, serve the API.",
     "run": "Run one command on this machine and bring it back to life.",
     "demo": "Show a failure and a recovery on this machine.",
+    "diagnose": "Tell from its logs what went wrong in a run.",
     "jobs": "List jobs, those that are open first.",
     "job": "Show one job and its attempts.",
     "why": "Tell the story of one job in plain sentences.",
@@ -29,6 +30,7 @@ COMMANDS = {
     "reject": "Say no to an advice that waits for a person.",
     "audit": "List the record of everything that was seen, decided and done.",
     "replay": "Make every past decision again and compare.",
+    "rules": "Show, explain and check the rules that are heard.",
     "config": "Check the settings and explain their keys.",
     "db": "Look after the database.",
 }
@@ -36,7 +38,7 @@ COMMANDS = {
 
 EPILOG = (
     "Exit codes: 0 all went well, 1 it failed, 2 the command line is wrong, "
-    "4 what was named does not exist, 5 no backend answers."
+    "4 what was named does not exist, 5 no backend answers, 6 it did not end in time."
 )
 
 

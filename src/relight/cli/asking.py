@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import os
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from relight.cli.tokens import token_for
-from relight.clients.backend import BackendClient, NotFound
 from relight.model.jobs import AttemptKey, JobKey
-from relight.settings.loading import load
-from relight.settings.problems import SettingsError
-from relight.settings.records import Serve
+
+if TYPE_CHECKING:  # commands that may ask the backend, and mostly do not, load this file too
+    from relight.clients.backend import BackendClient
 
 DEFAULT_URL = ""
 
@@ -44,12 +42,19 @@ def backend(url: str) -> BackendClient:
         NoToken: what is named as a token is none.
 
     """
+    from relight.cli.tokens import token_for  # noqa: PLC0415 - who asks nothing pays nothing
+    from relight.clients.backend import BackendClient  # noqa: PLC0415 - likewise
+
     url = url or _url_of_settings()
     return BackendClient(url, token=token_for(url, os.environ))
 
 
 def _url_of_settings() -> str:
     """Return where ``relight serve`` of this machine listens; its usual place without settings."""
+    from relight.settings.loading import load  # noqa: PLC0415 - as above
+    from relight.settings.problems import SettingsError  # noqa: PLC0415 - as above
+    from relight.settings.records import Serve  # noqa: PLC0415 - as above
+
     try:
         serve = load(None, os.environ).serve
     except SettingsError:
@@ -86,6 +91,8 @@ def attempt_named(client: BackendClient, text: str) -> AttemptKey:
         NotFound: there is no such job, or nothing waits for a word about it.
 
     """
+    from relight.clients.backend import NotFound  # noqa: PLC0415 - as above
+
     job, dash, number = text.rpartition("-")
     if dash and number.isascii() and number.isdigit():
         return AttemptKey(job=job_named(client, job), attempt=int(number))

@@ -12,8 +12,12 @@ import os
 import sys
 import unicodedata
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 """Unicode categories of what has no shape of its own, and of line separators."""
@@ -68,7 +72,22 @@ def show_lines(lines: Iterable[tuple[int, str, str]]) -> None:
 
 def show(renderable: object) -> None:
     """Print something of rich's; without colour and 160 wide where it is not a terminal."""
+    _console().print(renderable)
+
+
+def rendered(renderable: object) -> str:
+    """Return what ``show`` would print, without blanks at line ends where it is no terminal."""
+    console = _console()
+    with console.capture() as captured:
+        console.print(renderable)
+    text = captured.get()
+    if console.is_terminal:
+        return text
+    return "".join(line.rstrip() + "\n" for line in text.splitlines())
+
+
+def _console() -> Console:
     from rich.console import Console  # noqa: PLC0415 - as above
 
     width = None if sys.stdout.isatty() or os.environ.get("COLUMNS") else _WIDTH_OF_A_PIPE
-    Console(width=width, highlight=False, markup=False, emoji=False).print(renderable)
+    return Console(width=width, highlight=False, markup=False, emoji=False)

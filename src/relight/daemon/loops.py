@@ -29,7 +29,7 @@ class Loop:
 
     def __init__(self, name: str, task: str, clock: Callable[[], Instant]) -> None:
         self.trouble: Trouble | None = None
-        self._name = name
+        self.name = name
         self._task = task
         self._clock = clock
         self._stopped = threading.Event()
@@ -45,10 +45,14 @@ class Loop:
         self._stopped.set()
         self._hurried.set()
 
-    def join(self) -> None:
-        """Wait for the end of the last turn."""
+    def join(self, timeout: float | None = None) -> bool:
+        """Wait for the end of the last turn, for at most so many seconds; return whether it came.
+
+        A loop that never started has ended.
+        """
         if self._thread.ident is not None:
-            self._thread.join()
+            self._thread.join(timeout)
+        return not self._thread.is_alive()
 
     def hurry(self) -> None:
         """Let the next turn come at once."""
@@ -75,10 +79,11 @@ class Loop:
                 self.rest(wait)
                 continue
             if failures:
-                _log.info("turns succeed again", loop=self._name, failed=failures)
+                _log.info("turns succeed again", loop=self.name, failed=failures)
             failures = 0
             self.trouble = None
-            self._hurried.wait(wait)
+            if not self._stopped.is_set():  # the hurry of a stop may have been cleared above
+                self._hurried.wait(wait)
 
     def _note(self, error: Exception, wait: float) -> None:
         """Keep what fails for those who ask; log the same error's traceback once, not each turn."""
@@ -88,7 +93,7 @@ class Loop:
         self.trouble = Trouble(name=self._task, since=since, error=kind, message=message)
         _log.error(
             "a turn failed and is tried again",
-            loop=self._name,
+            loop=self.name,
             wait=wait,
             error=f"{kind}: {message}",
             exc_info=error if self.trouble != before else None,

@@ -15,6 +15,7 @@ import structlog
 from relight.controller.isolation import for_each
 from relight.daemon.backends import Backend
 from relight.engine.cases import AttemptCase, Case
+from relight.model.findings import Role
 from relight.model.incidents import Phase
 from relight.model.instants import EPOCH, Instant, between, in_seconds, later, seconds
 from relight.model.jobs import AttemptKey, JobState
@@ -82,6 +83,11 @@ class Perceiver:
         self._readers = readers
         self._clock = clock
         self._watches: dict[AttemptKey, _Watch] = {}
+        self._is_stopping = False
+
+    def ask_to_stop(self) -> None:
+        """Let the attempt that is read now be the last of this round."""
+        self._is_stopping = True
 
     def round(self) -> float:
         """Read what is new in every watched attempt; return the seconds to the next round."""
@@ -109,6 +115,8 @@ class Perceiver:
         return BRISK_WAIT if is_urgent else USUAL_WAIT
 
     def _read(self, case: Case, attempt: AttemptCase) -> None:
+        if self._is_stopping:
+            return
         key = case.key_of(attempt.number)
         watch = self._watches.pop(key, None) or self._watch(case, key)
         self._listen(case, attempt, watch)
@@ -208,6 +216,7 @@ class Perceiver:
                 finding=one,
             )
             for one in perceived.findings
+            if one.role is not Role.BENIGN
         ]
         seen = _progress(case, attempt, watch, now, final=False)
         if self._is_worth_telling(watch, seen, attempt, found=bool(stimuli)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Self
@@ -12,13 +13,15 @@ from relight.clients.backend.answers import Trouble
 from relight.controller.cycles import Controller
 from relight.controller.outbox import Outbox
 from relight.daemon.backends import Backend
+from relight.daemon.last_looks import EyesUntilStopped
+from relight.daemon.lexicons import lexicon_of
 from relight.daemon.loops import LONGEST_BACKOFF, Loop
 from relight.daemon.parts import ClusterParts
 from relight.daemon.perceiving import Perceiver
 from relight.daemon.watched import WatchedBackend
 from relight.model.instants import Instant
-from relight.perception.ears import Lexicon
-from relight.rules.loading import load, revision
+from relight.model.records import Record
+from relight.rules.loading import revision
 from relight.sources.owner_readers import OwnerReaders
 from relight.store.stores import Store
 
@@ -32,11 +35,23 @@ TRY_STORE_EVERY = 5.0
 _log = structlog.get_logger("relight.service")
 
 
+class Habits(Record, frozen=True, kw_only=True):
+    """How a service runs: which rules it hears beside its own, and how long it takes to end.
+
+    ``last_turn`` is how many seconds the turns that are under way at the end may take, None
+    for as long as they do.
+    """
+
+    rule_directories: tuple[str, ...] = ()
+    last_turn: float | None = None
+
+
 class Service:
     """The backend with its loops. Start it, use ``backend``, stop it.
 
     ``daemon`` is the same backend for those who ask how all is: its health tells of the loops.
     ``folder`` holds what controllers write down for themselves: one outbox a cluster.
+    ``is_cut_off`` tells after the end whether a turn took longer than its ``habits`` allow.
     """
 
     def __init__(
@@ -45,30 +60,36 @@ class Service:
         store: Store,
         folder: Path,
         clock: Callable[[], Instant],
+        *,
+        habits: Habits | None = None,
     ) -> None:
-        rules = load()
+        self.is_cut_off = False
+        habits = habits or Habits()
+        self._last_turn = habits.last_turn
+        lexicon = lexicon_of(habits.rule_directories)
         self.backend = Backend(
-            store, {part.name: part.book for part in parts}, revision(rules), clock
+            store, {part.name: part.book for part in parts}, revision(lexicon.rules), clock
         )
         self._readers = {part.name: OwnerReaders(part.log_roots) for part in parts}
         self._outboxes = [Outbox(folder / f"outbox-{part.name}.jsonl") for part in parts]
-        self._perceiver = Perceiver(self.backend, store, Lexicon(rules), self._readers, clock)
+        self._perceiver = Perceiver(self.backend, store, lexicon, self._readers, clock)
+        eyes = [EyesUntilStopped(part.eyes) for part in parts]
         controllers = [
             Controller(
                 cluster=part.name,
-                eyes=part.eyes,
+                eyes=seeing,
                 hands=part.hands,
                 backend=self.backend,
                 outbox=outbox,
                 clock=clock,
                 allowance=part.allowance,
             )
-            for part, outbox in zip(parts, self._outboxes, strict=True)
+            for part, seeing, outbox in zip(parts, eyes, self._outboxes, strict=True)
         ]
         self._loops = [
             *(
-                _ControllerLoop(part.name, controller, part.poll_seconds, clock)
-                for part, controller in zip(parts, controllers, strict=True)
+                _ControllerLoop(part, controller, seeing, clock)
+                for part, controller, seeing in zip(parts, controllers, eyes, strict=True)
             ),
             _PerceptionLoop(self._perceiver, clock),
             _ClockLoop(self.backend, clock),
@@ -86,12 +107,23 @@ class Service:
         """Return what the loops cannot do now, since when and why."""
         return tuple(found for loop in self._loops if (found := loop.trouble) is not None)
 
-    def close(self) -> None:
-        """End every loop after its present turn, then the readers and outboxes."""
+    def ask_to_stop(self) -> None:
+        """Let the present turn of every loop be its last; give no order that is not under way."""
         for loop in self._loops:
             loop.ask_to_stop()
-        for loop in self._loops:
-            loop.join()
+
+    def close(self) -> None:
+        """End every loop after its present turn, then the readers and outboxes.
+
+        A turn that takes longer than ``last_turn``, as when the scheduler or a disk does not
+        answer, is left alone, and what it uses open: it ends with the process, as in a crash.
+        """
+        self.ask_to_stop()
+        left = self._join()
+        if left:
+            self.is_cut_off = True
+            _log.warning("some turns take too long and are cut off by the end", loops=left)
+            return
         for readers in self._readers.values():
             readers.close()
         for outbox in self._outboxes:
@@ -104,6 +136,13 @@ class Service:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def _join(self) -> list[str]:
+        """Wait for every last turn; return the names of the loops of which it takes too long."""
+        if self._last_turn is None:
+            return [loop.name for loop in self._loops if not loop.join()]
+        end = time.monotonic() + self._last_turn
+        return [loop.name for loop in self._loops if not loop.join(max(0, end - time.monotonic()))]
+
     def _stir(self) -> None:
         for loop in self._loops:
             loop.hurry()
@@ -111,12 +150,21 @@ class Service:
 
 class _ControllerLoop(Loop):
     def __init__(
-        self, cluster: str, controller: Controller, poll: float, clock: Callable[[], Instant]
+        self,
+        part: ClusterParts,
+        controller: Controller,
+        eyes: EyesUntilStopped,
+        clock: Callable[[], Instant],
     ) -> None:
-        super().__init__(f"controller-{cluster}", f"following cluster {cluster}", clock)
+        super().__init__(f"controller-{part.name}", f"following cluster {part.name}", clock)
         self._controller = controller
-        self._poll = poll
+        self._eyes = eyes
+        self._poll = part.poll_seconds
         self._unseen = 0
+
+    def ask_to_stop(self) -> None:
+        self._eyes.stop()
+        super().ask_to_stop()
 
     def turn(self) -> float:
         cycle = self._controller.cycle()
@@ -139,6 +187,10 @@ class _PerceptionLoop(Loop):
     def __init__(self, perceiver: Perceiver, clock: Callable[[], Instant]) -> None:
         super().__init__("perception", "reading the logs of jobs", clock)
         self._perceiver = perceiver
+
+    def ask_to_stop(self) -> None:
+        self._perceiver.ask_to_stop()
+        super().ask_to_stop()
 
     def turn(self) -> float:
         return self._perceiver.round()

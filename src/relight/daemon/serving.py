@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import faulthandler
 import fcntl
 import os
-import signal
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import Self
-
-import structlog
 
 from relight.daemon.clock import now
 from relight.daemon.parts import parts_of
-from relight.daemon.services import Service
+from relight.daemon.services import Habits, Service
+from relight.daemon.stop_signals import StopSignal, cut_off_late_end
 from relight.serve.apps import create_app
 from relight.serve.ports import Ports
 from relight.serve.servers import run_server
@@ -23,10 +19,8 @@ from relight.serve.tokens import keep_token
 from relight.settings.records import Settings
 from relight.store.stores import Store
 
-LONGEST_STOP = 15.0
-"""Seconds for an orderly end; then the process says where it hangs, and is gone."""
-
-_log = structlog.get_logger("relight.serve")
+LAST_TURN = 4.0
+"""Seconds for the turns that are under way at the end; one command of Slurm may take 10."""
 
 
 class UnusableFolder(Exception):  # noqa: N818 - named by what it says
@@ -40,6 +34,11 @@ class AlreadyRunning(Exception):  # noqa: N818 - named by what it says
 def serve(settings: Settings, say: Callable[[str], None]) -> None:
     """Run until SIGINT or SIGTERM; ``say`` is told, in a sentence each, what is up.
 
+    After the signal the process must end: when it has not within ``LONGEST_STOP``, it is ended
+    with the exit code ``CUT_OFF``. When only a turn or a request takes too long, the process ends
+    here, by itself and with 0. A signal during the start ends it before it has looked at
+    anything.
+
     Raises:
         SettingsError: a cluster cannot be served.
         UnusableFolder: the state folder cannot be made.
@@ -47,9 +46,11 @@ def serve(settings: Settings, say: Callable[[str], None]) -> None:
         TokenUnusable: the file of the token cannot be trusted or written.
         StoreRefused: the database cannot be used.
         CannotListen: the address cannot be used.
+        RuleError: a rule of the site is wrong.
 
     """
     parts = parts_of(settings)
+    habits = Habits(rule_directories=settings.rules.directories, last_turn=LAST_TURN)
     os.umask(0o027)  # what is written down about jobs is for relight's own group at most
     folder = Path(settings.store.path)
     try:
@@ -62,9 +63,9 @@ def serve(settings: Settings, say: Callable[[str], None]) -> None:
     with _OnlyOne(folder):
         token = keep_token(folder)
         with (
-            StopSignal() as stop,
+            StopSignal(cut_off_late_end) as stop,
             Store.open(settings.store.database) as store,
-            closing(Service(parts, store, folder, now)) as service,
+            closing(Service(parts, store, folder, now, habits=habits)) as service,
             run_server(
                 # The one controller calls the backend itself: nobody else may speak as one.
                 create_app(Ports(records=store, daemon=service.daemon), token, controllers=False),
@@ -72,46 +73,23 @@ def serve(settings: Settings, say: Callable[[str], None]) -> None:
                 settings.serve.port,
             ) as server,
         ):
-            service.start()  # only now: an address that is refused must come before any look
-            for part in parts:
-                say(_describe(part.name, can_change=part.hands is not None))
-            say(f"Listening on {server.url}; who can read {token.path} may ask.")
+            if not stop.has_come:
+                service.start()  # only now: an address that is refused must come before any look
+                for part in parts:
+                    say(_describe(part.name, can_change=part.hands is not None))
+                say(f"Listening on {server.url}; who can read {token.path} may ask.")
             stop.wait()
-            # Everything is committed as it happens: an end that hangs loses nothing when cut off.
-            faulthandler.dump_traceback_later(LONGEST_STOP, exit=True)
             say("Stopping.")
-    faulthandler.cancel_dump_traceback_later()
+            service.ask_to_stop()  # turns come to their end while the server does
+    if service.is_cut_off or not server.has_ended:
+        # The interpreter's own end would stop a thread amid a matcher's C++, which aborts it all.
+        os._exit(0)
 
 
 def _describe(name: str, *, can_change: bool) -> str:
     if can_change:
         return f"Cluster {name}: may act where a policy says so."
     return f"Cluster {name}: monitor mode, nothing is changed."
-
-
-class StopSignal:
-    """Waits for SIGINT or SIGTERM by a pipe.
-
-    An event would not do: a handler that sets it runs in the very thread that waits for it,
-    and hangs for good when the signal comes while that thread holds the event's own lock.
-    """
-
-    def __enter__(self) -> Self:
-        self._reader, writer = os.pipe()
-        self._writer = writer
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, lambda *_: os.write(writer, b"x"))
-        return self
-
-    def wait(self) -> None:
-        """Return when one of the signals has come, be it before this was called."""
-        os.read(self._reader, 1)
-
-    def __exit__(self, *_: object) -> None:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, signal.SIG_DFL)
-        os.close(self._reader)
-        os.close(self._writer)
 
 
 class _OnlyOne:

@@ -2,24 +2,58 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
-from relight.diagnosis.cascades import Unwound, in_time_order, unwind
+from relight.diagnosis import confidences
+from relight.diagnosis.cascades import Unwound, unwind
+from relight.diagnosis.clocks import in_time_order
+from relight.diagnosis.courses import Course
+from relight.diagnosis.culprits import common_end
 from relight.diagnosis.endings import (
     Ending,
     verdict_of_plain_ending,
     verdict_without_findings,
 )
+from relight.diagnosis.forerunners import with_cause, with_lone_work, with_sender
+from relight.diagnosis.locating import (
+    CONNECTIONS,
+    is_located,
+    nodes_of_cause,
+    only_host_of_trouble,
+    rank_that_died,
+    ranks_of_cause,
+)
 from relight.diagnosis.placing import Places
+from relight.diagnosis.reaching import domain_of, extent_of, remedy_of
 from relight.model.findings import Domain, Finding, Kind, Remedy, Role
 from relight.model.jobs import Allocation, JobState
+from relight.model.records import Record
 from relight.model.verdicts import Alternative, Suspect, Term, Verdict
 
 _BLAMES_A_NODE = frozenset({Remedy.RESTART_EXCLUDING_NODE, Remedy.RESTART_EXCLUDING_NODE_AND_DRAIN})
-_ROLE_WEIGHT = {Role.ROOT: 0.7, Role.EITHER: 0.45, Role.SYMPTOM: 0.25}
+_NEEDS_ANOTHER_NODE = frozenset({Domain.APPLICATION, Domain.USER, Domain.SYSTEM_SOFTWARE})
+"""Domains of causes that an exit alone does not make those of its node."""
 _AFTER_A_CAPITAL = frozenset(" abcdefghijklmnopqrstuvwxyz")
 _MOST_SUSPECTS_SHARE = 0.5
 """When more than this share of the nodes shows the same thing, it is no longer a node's fault."""
+_NUMBER = re.compile(r"(?<![\w.])\d{1,7}(?![\w.])")
+_SHOWN_RANKS = 4
+_SHOWN_NODES = 3
+
+
+class Located(Record, frozen=True, kw_only=True):
+    """A verdict with the finding it rests on and where that lies.
+
+    ``nodes`` and ``ranks`` are where the cause lies, whoever is to blame; ``remedy`` is what
+    the cause asks for, also where no node can be named for it.
+    """
+
+    verdict: Verdict
+    root: Finding | None = None
+    nodes: tuple[str, ...] = ()
+    ranks: tuple[int, ...] = ()
+    remedy: Remedy = Remedy.REPORT
 
 
 def diagnose(
@@ -36,44 +70,65 @@ def diagnose(
     plain = verdict_of_plain_ending(ending)
     if plain is not None:
         return plain
-    places = Places(findings, allocation)
+    located = locate(findings, Places(findings, allocation), ending)
+    return located.verdict if located is not None else verdict_without_findings(ending, logs_unseen)
+
+
+def locate(
+    findings: Sequence[Finding], places: Places, ending: Ending, course: Course | None = None
+) -> Located | None:
+    """Return the verdict that findings lead to and where its cause lies, None without one."""
     unwound = unwind(findings, places)
-    lost = _lost_nodes(findings, allocation, ending)
+    lost = _lost_nodes(findings, places, ending)
     if lost or ending.state is JobState.NODE_FAIL:
-        is_seen = bool(ending.gone_nodes) or ending.state is JobState.NODE_FAIL
-        return _node_lost(lost, unwound, is_seen=is_seen)
+        return _node_lost(lost, unwound, findings, places, ending)
     if unwound.root is None:
-        return verdict_without_findings(ending, logs_unseen)
-    return _from_root(unwound.root, unwound, findings, allocation)
+        return None
+    return _from_root(unwound.root, unwound, findings, places, course or Course())
 
 
-def _lost_nodes(
-    findings: Sequence[Finding], allocation: Allocation, ending: Ending
-) -> tuple[str, ...]:
+def _lost_nodes(findings: Sequence[Finding], places: Places, ending: Ending) -> tuple[str, ...]:
     named = [
         node
         for one in in_time_order(findings)
-        if one.kind is Kind.NODE and one.task_gone
-        for node in map(allocation.member, one.nodes)
+        if one.kind is Kind.NODE and one.task_gone and one.role is not Role.BENIGN
+        for node in map(places.member, one.nodes)
         if node is not None
     ]
-    gone = [node for node in ending.gone_nodes if node in allocation.nodes]
+    gone = [node for node in ending.gone_nodes if node in places.allocation.nodes]
     return tuple(dict.fromkeys([*gone, *named]))
 
 
-def _node_lost(lost: tuple[str, ...], unwound: Unwound, *, is_seen: bool) -> Verdict:
+def _node_lost(
+    lost: tuple[str, ...],
+    unwound: Unwound,
+    findings: Sequence[Finding],
+    places: Places,
+    ending: Ending,
+) -> Located:
+    is_seen = bool(ending.gone_nodes) or ending.state is JobState.NODE_FAIL
     source = "by the scheduler's own word" if is_seen else "by srun's word in the job's log"
     confidence = 0.95 if is_seen else 0.8
-    root = unwound.root
-    where = f"{', '.join(lost)} failed" if lost else "a node of the job failed"
-    told = f"; before that, {clause(root.sentence)}" if root and root.kind is not Kind.NODE else ""
+    possible = [one for one in (unwound.root, *unwound.rivals) if one is not None]
+    before = next((one for one in possible if one.kind is not Kind.NODE), None)
+    told = ""
+    if before is not None:
+        told = f"; before that, {clause(before.sentence)}"
+    where = "a node of the job failed"
+    if lost:
+        where = f"{'node' if len(lost) == 1 else 'nodes'} {', '.join(lost)} failed"
     share = 1 / len(lost) if lost else 0.0
-    return Verdict(
+    naming = [one for one in in_time_order(findings) if one.kind is Kind.NODE and one.task_gone]
+    root = before or unwound.root
+    if naming and not is_seen and not _led_to_loss(before, lost, places):
+        root = naming[0]
+    remedy = Remedy.RESTART_EXCLUDING_NODE if lost else Remedy.RESTART
+    verdict = Verdict(
         domain=Domain.HARDWARE,
         cause="node-failure",
         family="node_failure",
         kind=Kind.NODE,
-        remedy=Remedy.RESTART_EXCLUDING_NODE if lost else Remedy.RESTART,
+        remedy=remedy,
         sentence=f"{where}, {source}{told}",
         fingerprint="node-failure",
         suspects=tuple(Suspect(node=node, share=share, why=f"it failed {source}") for node in lost),
@@ -83,63 +138,79 @@ def _node_lost(lost: tuple[str, ...], unwound: Unwound, *, is_seen: bool) -> Ver
         evidence=root.evidence if root else (),
         set_aside=unwound.set_aside,
     )
+    return Located(verdict=verdict, root=root, nodes=lost, remedy=remedy)
+
+
+def _led_to_loss(root: Finding | None, lost: tuple[str, ...], places: Places) -> bool:
+    """Tell whether a root lies on the node that was lost, and not in what ran there."""
+    if root is None or root.role is not Role.ROOT:
+        return False
+    nodes = places.of(root)
+    is_own = root.domain in (Domain.HARDWARE, Domain.SYSTEM_SOFTWARE)
+    return is_own and bool(nodes) and set(nodes) <= set(lost)
 
 
 def _from_root(
-    root: Finding, unwound: Unwound, findings: Sequence[Finding], allocation: Allocation
-) -> Verdict:
-    places = Places(findings, allocation)
+    root: Finding,
+    unwound: Unwound,
+    findings: Sequence[Finding],
+    places: Places,
+    course: Course,
+) -> Located:
     same = [one for one in findings if one.rule == root.rule and one.role is root.role]
-    located = dict.fromkeys(node for one in same for node in places.of(one))
-    nodes = tuple(located) or _nodes_of_first_death(root, findings, places)
-    ranks = tuple(sorted({rank for one in same for rank in one.ranks}))
-    blamed = root.remedy in _BLAMES_A_NODE
-    shared = blamed and _is_everywhere(nodes, allocation)
+    root = with_lone_work(with_cause(with_sender(root, findings), findings))
+    extent = extent_of(same, findings, places)
+    remedy = remedy_of(root, extent, course)
+    ranks = ranks_of_cause(root, same, findings, places)
+    nodes = nodes_of_cause(root, same, findings, places)
+    common = common_end(findings) if root.family in CONNECTIONS else None
+    member = _member(common, places) if common else None
+    if member is not None:
+        nodes, remedy = (member,), Remedy.RESTART_EXCLUDING_NODE
+    blamed = remedy in _BLAMES_A_NODE
+    shared = blamed and _is_everywhere(nodes, places.allocation)
     suspects = _suspects(nodes, same, places) if blamed and not shared else ()
-    terms = _terms(root, nodes, unwound, shared=shared)
-    return Verdict(
-        domain=root.domain,
+    rivals = _other_causes(root, unwound.rivals)
+    terms = confidences.terms_of(root, points_at_node=bool(nodes), is_shared=shared, rivals=rivals)
+    verdict = Verdict(
+        domain=domain_of(root, extent),
         cause=root.rule,
         family=root.family,
         kind=root.kind,
-        remedy=_remedy(root, has_suspects=bool(suspects)),
+        remedy=_safe_remedy(root, remedy, has_suspects=bool(suspects)),
         sentence=_sentence(root, nodes, ranks),
         fingerprint=root.fingerprint or root.rule,
         suspects=suspects,
         ranks=ranks,
-        confidence=round(min(0.98, max(0.05, sum(term.weight for term in terms))), 2),
+        confidence=confidences.total(terms),
         terms=terms,
         root=root.id,
         evidence=root.evidence,
         set_aside=unwound.set_aside,
-        alternatives=_alternatives(unwound.rivals),
+        alternatives=_alternatives(rivals),
     )
+    named = nodes if is_located(root) or member is not None else ()
+    if not named:
+        named = only_host_of_trouble(root, findings, places)
+        if named and root.domain in _NEEDS_ANOTHER_NODE and not places.stopped_nodes() - {*named}:
+            remedy = _safe_remedy(root, remedy, has_suspects=False)
+    ranks = ranks or rank_that_died(named, root, findings, places)
+    wanted = Remedy.RESTART if shared else remedy
+    return Located(verdict=verdict, root=root, nodes=named, ranks=ranks, remedy=wanted)
 
 
-def _remedy(root: Finding, *, has_suspects: bool) -> Remedy:
+def _member(host: str, places: Places) -> str | None:
+    """Return the job's own name for a peer; where the job's nodes are not known, as printed."""
+    return places.member(host) or (None if places.is_whole else host)
+
+
+def _safe_remedy(root: Finding, remedy: Remedy, *, has_suspects: bool) -> Remedy:
     """Return what usually helps; against a cause that is only known by its symptoms, one try."""
-    if root.remedy in _BLAMES_A_NODE and not has_suspects:
+    if remedy in _BLAMES_A_NODE and not has_suspects:
         return Remedy.RESTART
-    if root.role is Role.SYMPTOM and root.remedy is Remedy.RESTART:
+    if root.role is Role.SYMPTOM and remedy is Remedy.RESTART:
         return Remedy.CONFIRM_THEN_STOP
-    return root.remedy
-
-
-def _nodes_of_first_death(
-    root: Finding, findings: Sequence[Finding], places: Places
-) -> tuple[str, ...]:
-    """Return the node of the first task that the scheduler reported dead.
-
-    Used only where the root line itself cannot be placed, and only for blame of hardware:
-    whoever died first is closest to the fault (taxonomy 1.13, third rank).
-    """
-    if root.domain is not Domain.HARDWARE or root.nodes:
-        return ()
-    for one in in_time_order([one for one in findings if one.task_gone]):
-        nodes = places.of(one)
-        if len(nodes) == 1:
-            return nodes
-    return ()
+    return remedy
 
 
 def _is_everywhere(nodes: tuple[str, ...], allocation: Allocation) -> bool:
@@ -157,6 +228,8 @@ def _suspects(
 
 
 def _why_there(node: str, same: Sequence[Finding], places: Places) -> str:
+    if any(one.peers for one in same):
+        return "most of the connections that failed end there"
     for one in same:
         if node in places.of(one):
             if one.nodes:
@@ -169,30 +242,28 @@ def _why_there(node: str, same: Sequence[Finding], places: Places) -> str:
     return "the first task that died was there"
 
 
-def _terms(
-    root: Finding, nodes: tuple[str, ...], unwound: Unwound, *, shared: bool
-) -> tuple[Term, ...]:
-    terms = [Term(what=f"the evidence is of role {root.role}", weight=_ROLE_WEIGHT[root.role])]
-    if nodes and not shared:
-        terms.append(Term(what="it points at a node of this job", weight=0.15))
-    if shared:
-        terms.append(Term(what="most nodes show the same, so none is blamed", weight=-0.2))
-    if unwound.rivals:
-        terms.append(Term(what="other causes are possible", weight=-0.1))
-    else:
-        terms.append(Term(what="nothing else explains it", weight=0.1))
-    return tuple(terms)
-
-
 def _sentence(root: Finding, nodes: tuple[str, ...], ranks: tuple[int, ...]) -> str:
+    """Return what happened with where: victims that wait print it elsewhere than it happened."""
     said = clause(root.sentence)
-    where = ""
-    if ranks and not any(f"rank {rank}" in said for rank in ranks):
-        shown = ", ".join(str(rank) for rank in ranks[:4]) + (", …" if len(ranks) > 4 else "")  # noqa: PLR2004 - as many as fit a sentence
-        where = f" on rank{'s' if len(ranks) > 1 else ''} {shown}"
-    if nodes and not all(node in said for node in nodes):
-        where += f" ({', '.join(nodes[:3])}{', …' if len(nodes) > 3 else ''})"  # noqa: PLR2004 - likewise
-    return said + where
+    if root.kind is Kind.HANG and root.role is Role.SYMPTOM:
+        where = _where(ranks, ())
+        return f"{said}; it is probably {where}" if where else said
+    told = {int(number) for number in _NUMBER.findall(said)} if "rank" in said.lower() else set()
+    where = _where(
+        () if told.issuperset(ranks) else ranks, tuple(n for n in nodes if n not in said)
+    )
+    return f"{said} ({where})" if where else said
+
+
+def _where(ranks: tuple[int, ...], nodes: tuple[str, ...]) -> str:
+    """Return a place in words: ``rank 3 on node-7``."""
+    hosts = ", ".join(nodes[:_SHOWN_NODES]) + (", …" if len(nodes) > _SHOWN_NODES else "")
+    if not ranks:
+        return hosts
+    shown = ", ".join(str(rank) for rank in ranks[:_SHOWN_RANKS])
+    shown += ", …" if len(ranks) > _SHOWN_RANKS else ""
+    named = f"rank{'s' if len(ranks) > 1 else ''} {shown}"
+    return f"{named} on {hosts}" if hosts else named
 
 
 def clause(sentence: str) -> str:
@@ -200,6 +271,19 @@ def clause(sentence: str) -> str:
     words = sentence.rstrip(". ")
     starts_plainly = len(words) > 1 and words[0].isupper() and words[1] in _AFTER_A_CAPITAL
     return words[0].lower() + words[1:] if starts_plainly else words
+
+
+def _other_causes(root: Finding, rivals: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Return the rivals that would be another cause, and not another word for the same.
+
+    One symptom more of what broke says nothing else, unless it says whose fault that was.
+    """
+    return tuple(
+        one
+        for one in rivals
+        if one.family != root.family
+        and (one.role is not Role.SYMPTOM or one.domain not in (Domain.UNKNOWN, root.domain))
+    )
 
 
 def _alternatives(rivals: Sequence[Finding]) -> tuple[Alternative, ...]:
@@ -210,7 +294,7 @@ def _alternatives(rivals: Sequence[Finding]) -> tuple[Alternative, ...]:
         Alternative(
             cause=one.rule,
             domain=one.domain,
-            confidence=round(_ROLE_WEIGHT[one.role] / 2, 2),
+            confidence=confidences.of_rival(one),
             why=one.sentence,
         )
         for one in list(seen.values())[:5]

@@ -9,6 +9,7 @@ from relight.model.instants import Instant
 from relight.model.records import Record
 
 _JOB_TEXT = re.compile(r"(?P<cluster>[^:/]+):(?P<id>[^~:/]+?)(?:~(?P<reuse>\d+))?")
+_ADDRESS = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}|[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7}")
 _ATTEMPT_TEXT = re.compile(r"(?P<job>.+)-(?P<attempt>\d+)")
 
 
@@ -216,10 +217,21 @@ class Allocation(Record, frozen=True, kw_only=True):
         """Return the allocation's own name for ``host``, None when it is not one of its nodes.
 
         A short name that several nodes bear names none of them, so that none is blamed for
-        another.
+        another. An address has no short name.
         """
         if host in self.nodes:
             return host
+        if not host or _is_address(host):
+            return None
         short = host.partition(".")[0]
-        alike = [node for node in self.nodes if node.partition(".")[0] == short]
+        alike = [
+            node
+            for node in self.nodes
+            if node.partition(".")[0] == short and not _is_address(node)
+        ]
         return alike[0] if len(alike) == 1 else None
+
+
+def _is_address(host: str) -> bool:
+    """Tell whether ``host`` is an IPv4 or IPv6 address: what stands before its dot is no name."""
+    return _ADDRESS.fullmatch(host) is not None

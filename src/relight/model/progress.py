@@ -23,11 +23,16 @@ class StepUnit(StrEnum):
 class Progress(Record, frozen=True, kw_only=True):
     """How far an attempt has come; None where its log has not told.
 
-    ``last_step`` is the step told last, which is below ``best_step`` after a restart in
-    place. ``best_checkpoint`` is the step of the newest durable checkpoint, ``resumed_from``
-    that of the one it began from, 0 when it began from the start. ``step_seconds`` is the
-    time of one step, ``report_seconds`` the usual time between two progress lines, which may
-    tell of many steps.
+    ``last_step`` is the step told last, as printed: below ``best_step`` after a restart in
+    place, and where the counter starts again each epoch, for ``first_step`` and ``best_step``
+    count on over the epochs. Only where a log holds a run from its first epoch on over more
+    than one does ``last_step`` count on too. ``total`` is that of the whole run, as printed. A
+    bar that stands at nought tells a ``last_step`` of 0 and no ``best_step``; it is the
+    ``first_step`` when the next one shown is 1. The instants are None where the lines print
+    none, unless whoever read them alive says when it did. ``best_checkpoint`` is
+    the step of the newest durable checkpoint, ``resumed_from`` that of the one it began from, 0
+    when it began from the start. ``step_seconds`` is the usual time of one step,
+    ``report_seconds`` the usual time between two progress lines, which may tell of many steps.
     """
 
     best_step: int | None = None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+import msgspec
+
 from relight.model.advice import Decision
 from relight.model.findings import Domain, End, Finding
 from relight.model.instants import Instant
@@ -42,7 +44,8 @@ class FileReport(Record, frozen=True, kw_only=True):
 
     ``rank`` and ``node`` are told by the file's name. ``first_at`` and ``last_at`` are the
     first and last instants that its lines print. ``tail`` are its last lines with their
-    numbers, oldest first. ``trouble`` says in one sentence what could not be read of it.
+    numbers, oldest first. ``hosts`` tells where each rank of the last run ran, as its start-up
+    prints it. ``trouble`` says in one sentence what could not be read of it.
     """
 
     file: str
@@ -56,6 +59,7 @@ class FileReport(Record, frozen=True, kw_only=True):
     tail: tuple[Shown, ...] = ()
     first_at: Instant | None = None
     last_at: Instant | None = None
+    hosts: dict[int, str] = msgspec.field(default_factory=dict)
     trouble: str = ""
     is_binary: bool = False
 

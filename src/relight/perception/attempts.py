@@ -24,7 +24,9 @@ from relight.model.signals import FileUnseen, Mark, Reading
 from relight.perception.ears import Ears
 from relight.perception.lines import FileState
 from relight.perception.listening import Listener, Memory
-from relight.perception.progress import ProgressState
+from relight.perception.progress.sampling import GRID, Grid
+from relight.perception.progress.states import ProgressState
+from relight.perception.progress.tallies import Tally
 
 
 class PerceptionState(Record, frozen=True, kw_only=True):
@@ -67,8 +69,13 @@ def perceive(
     readings: Sequence[Reading | FileUnseen],
     now: Instant,
     ears: Ears,
+    *,
+    grid: Grid | None = GRID,
 ) -> Perceived:
     """Return what ``readings`` tell, in their order.
+
+    Where a log tells a step on most of its lines, some of them are enough; ``grid`` says
+    which; without one none is left out, which shows that the figures are the same.
 
     A line is heard when it is complete: at its line feed, or at the carriage return of a
     progress bar. Bytes that were read before are passed over; after a gap the unfinished line
@@ -76,7 +83,7 @@ def perceive(
     """
     files = dict(state.files)
     unseen = dict(state.unseen)
-    memory = Memory(counts=dict(state.counts), progress=state.progress_state)
+    memory = Memory(counts=dict(state.counts), progress=Tally(state.progress_state), grid=grid)
     for reading in readings:
         match reading:
             case Reading():
@@ -93,7 +100,7 @@ def perceive(
 def conclude(state: PerceptionState, now: Instant, ears: Ears) -> Perceived:
     """Return what the unfinished last line of each file tells, once nothing more is to come."""
     files = dict(state.files)
-    memory = Memory(counts=dict(state.counts), progress=state.progress_state)
+    memory = Memory(counts=dict(state.counts), progress=Tally(state.progress_state), grid=GRID)
     for name, file in state.files.items():
         files[name] = Listener(file, memory, ears, now).finish(name)
     return _perceived(state, files, dict(state.unseen), memory)
@@ -103,7 +110,7 @@ def _perceived(
     before: PerceptionState, files: dict[str, FileState], unseen: dict[str, str], memory: Memory
 ) -> Perceived:
     after = PerceptionState(
-        files=files, counts=memory.counts, progress_state=memory.progress, unseen=unseen
+        files=files, counts=memory.counts, progress_state=memory.progress.frozen(), unseen=unseen
     )
     progress = after.progress
     return Perceived(

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from relight.model.findings import Evidence, Finding, Place, Remedy
+import msgspec
+
+from relight.model.findings import Domain, Evidence, Finding, Place, Remedy, Role
 from relight.model.hostlists import HostlistError, expand
 from relight.model.instants import Instant
 from relight.model.records import Record, digest
@@ -48,6 +50,8 @@ def concluded(
 
     Its id is derived from the attempt, the rule, the place and the line itself.
     """
+    if not rule.patterns:
+        rule = as_raised(rule, captures.get("exception", ""), heading.voice.body)
     nodes = _nodes(captures, heading)
     ranks = _ranks(captures, heading)
     place = heading.place
@@ -109,6 +113,30 @@ def remedy_of_exception(name: str) -> Remedy:
     return Remedy.STOP if name.rpartition(".")[2] in _MISTAKES else Remedy.CONFIRM_THEN_STOP
 
 
+def as_raised(rule: Rule, exception: str, line: str) -> Rule:
+    """Return ``rule``, that of an exception which no rule knows better, as its name tells more.
+
+    What passes on another process's failure, or finds a connection gone, is a symptom. A
+    mistake in code fails again, and so does most else; what speaks of the machine or of a
+    service may have passed.
+    """
+    name = exception.rpartition(".")[2]
+    message = line.partition(":")[2].strip()
+    if name in _PASSED_ON or (name == "Exception" and not message):
+        return msgspec.structs.replace(
+            rule, role=Role.SYMPTOM, domain=Domain.UNKNOWN, remedy=Remedy.RESTART
+        )
+    if name in _MISTAKES:
+        return msgspec.structs.replace(rule, remedy=Remedy.STOP)
+    if name in _LOST_TOUCH:
+        return msgspec.structs.replace(
+            rule, role=Role.SYMPTOM, domain=Domain.UNKNOWN, remedy=Remedy.RESTART
+        )
+    if _OF_THE_MACHINE.search(message):
+        return msgspec.structs.replace(rule, domain=Domain.UNKNOWN, remedy=Remedy.RESTART)
+    return msgspec.structs.replace(rule, remedy=Remedy.CONFIRM_THEN_STOP)
+
+
 _MISTAKES = frozenset(
     {
         "AssertionError",
@@ -119,11 +147,57 @@ _MISTAKES = frozenset(
         "KeyError",
         "ModuleNotFoundError",
         "NameError",
+        "NotImplementedError",
+        "RecursionError",
         "SyntaxError",
         "TypeError",
         "UnboundLocalError",
+        "ZeroDivisionError",
     }
 )
+_PASSED_ON = frozenset(
+    {
+        "ActorDiedError",
+        "ActorUnavailableError",
+        "BrokenProcessPool",
+        "CalledProcessError",
+        "ChildFailedError",
+        "FailedJobError",
+        "ProcessExitedException",
+        "ProcessRaisedException",
+        "RayActorError",
+        "RayTaskError",
+        "RemoteTraceback",
+        "SignalException",
+        "UncompletedJobError",
+        "WorkerCrashedError",
+    }
+)
+"""Exceptions that a parent raises for what happened in a child."""
+_LOST_TOUCH = frozenset(
+    {
+        "BrokenPipeError",
+        "CancelledError",
+        "ConnectionAbortedError",
+        "ConnectionError",
+        "ConnectionRefusedError",
+        "ConnectionResetError",
+        "DistBackendError",
+        "DistNetworkError",
+        "DistStoreError",
+        "EOFError",
+        "Empty",
+        "IncompleteReadError",
+        "TimeoutError",
+        "timeout",
+    }
+)
+"""Exceptions of whoever notices that the other end is gone."""
+_OF_THE_MACHINE = re.compile(
+    r"(?i)time[d-]? ?out|connect|network|socket|\bstore\b|\bNCCL|\bCUDA|\bHIP\b|\bNVML|driver|\bGPU"
+    r"|\bI/O|\bdisk|\bkilled|\bdied|unavailable|temporar|\bserver|\bhttp|\bhost\b|unreachable|heartbeat"
+)
+"""Words of messages that speak of what lies outside the program."""
 
 
 def _evidence(heading: Heading) -> tuple[Evidence, ...]:
@@ -158,10 +232,10 @@ def _tasks(heading: Heading) -> tuple[int, ...]:
 
 
 def _expanded(text: str) -> tuple[int, ...]:
-    """Return the numbers that ``0-3,7`` names, at most ``MOST_NAMED``."""
+    """Return the numbers that ``0-3,7`` or ``{0, 7}`` names, at most ``MOST_NAMED``."""
     numbers: list[int] = []
     for part in text.split(","):
-        first, _, last = part.partition("-")
+        first, _, last = part.strip(" {}[]()").partition("-")
         last = last or first
         if not (first.isdigit() and last.isdigit()) or len(last) > _MOST_DIGITS:
             continue

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from relight.model.findings import Provenance
+from relight.model.findings import Provenance, Role
 from relight.model.jobs import AttemptKey
 from relight.perception.matching import Matcher, Patterned, build_matcher
 from relight.perception.shapes import SHAPES
@@ -29,25 +29,36 @@ class Lexicon:
         self.rules: tuple[Rule, ...] = tuple(rules)
         things: list[Patterned] = [*self.rules, *SHAPES, _Headline()]
         self.matcher: Matcher = build_matcher(things)
-        self._compiled = tuple(CompiledRule(rule) for rule in self.rules)
+        self._compiled: dict[int, CompiledRule] = {}
 
     def heard(self, indexes: Sequence[int], line: bytes) -> Heard:
-        """Return what the matcher's indexes for ``line`` stand for."""
+        """Return what the matcher's indexes for ``line`` stand for.
+
+        A rule that knows the line to be harmless silences the others.
+        """
         first_shape = len(self.rules)
         headline = first_shape + len(SHAPES)
         hits: list[Hit] = []
         for index in indexes:
             if index < first_shape:
-                captures = self._compiled[index].captures(line)
+                captures = self._rule(index).captures(line)
                 if captures is not None:
                     hits.append(Hit(rule=self.rules[index], captures=captures))
+        harmless = [hit for hit in hits if hit.rule.role is Role.BENIGN]
         return Heard(
-            hits=tuple(hits),
+            hits=tuple(harmless[:1] or hits),
             shapes=tuple(
                 index - first_shape for index in indexes if first_shape <= index < headline
             ),
             is_headline=headline in indexes,
         )
+
+    def _rule(self, index: int) -> CompiledRule:
+        """Return a rule's expressions, compiled when a line first asks for them."""
+        compiled = self._compiled.get(index)
+        if compiled is None:
+            compiled = self._compiled[index] = CompiledRule(self.rules[index])
+        return compiled
 
 
 @dataclass(frozen=True, slots=True)

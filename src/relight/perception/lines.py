@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import accumulate
 
 import msgspec
 
 from relight.model.records import Record
 from relight.model.signals import Mark
+from relight.perception.envelopes import may_hold_envelopes, unwrapped
+from relight.perception.progress.runs import RunsState
+from relight.perception.progress.states import Density
+from relight.perception.ranks import Hosts
 from relight.perception.tracebacks import Traceback
 
 UNIT_HEAD = 8 * 1024
@@ -49,6 +52,9 @@ class FileState(Record, frozen=True, kw_only=True):
     overwritten: str = ""
     tail: tuple[str, ...] = ()
     tracebacks: dict[str, Traceback] = msgspec.field(default_factory=dict)
+    runs: RunsState = RunsState()
+    density: Density = Density()
+    hosts: Hosts = Hosts()
     rank: int | None = None
     node: str | None = None
 
@@ -72,8 +78,8 @@ class Unit(Record, frozen=True, kw_only=True):
 class Block:
     """Whole units of one file, ready to be matched.
 
-    ``text`` is what expressions see: escapes gone, long units cut, every unit ended by a line
-    feed. Offsets of ``text`` are mapped back to the file by ``unit``.
+    ``text`` is what expressions see: escapes gone, envelopes opened, long units cut, every
+    unit ended by a line feed. Offsets of ``text`` are mapped back to the file by ``unit``.
     """
 
     def __init__(self, raw: bytes, before: FileState, first_offset: int, shift: int) -> None:
@@ -85,18 +91,28 @@ class Block:
         flat = flat.replace(b"\x0b", b" ") if b"\x0b" in flat else flat
         self._back: dict[int, int] | None = None
         self.text = flat
-        if b"\x1b" in flat or _has_long_unit(flat):
+        if b"\x1b" in flat or may_hold_envelopes(flat) or _has_long_unit(flat):
             self._clean(flat)
         self._counted = 0
         self._lines = 0
 
     def _clean(self, flat: bytes) -> None:
-        units = flat[:-1].split(b"\n")
-        cleaned = [without_escapes(unit[:UNIT_HEAD]) for unit in units]
-        raw_starts = accumulate((len(unit) + 1 for unit in units), initial=0)
-        starts = accumulate((len(unit) + 1 for unit in cleaned), initial=0)
-        self._back = dict(zip(starts, raw_starts, strict=True))
+        self._back = {}
+        cleaned: list[bytes] = []
+        at = start = 0
+        for unit in flat[:-1].split(b"\n"):
+            for piece in unwrapped(unit):
+                self._back[start] = at
+                cleaned.append(without_escapes(piece[:UNIT_HEAD]))
+                start += len(cleaned[-1]) + 1
+            at += len(unit) + 1
+        self._back[start] = at
         self.text = b"\n".join(cleaned) + b"\n"
+
+    def place_of(self, start: int) -> int:
+        """Return where in the file the unit begins that begins at ``start`` of ``text``."""
+        at = start if self._back is None else self._back[start]
+        return self._first_offset if at == 0 else at + self._shift
 
     def unit(self, start: int) -> Unit:
         """Return the unit that begins at ``start`` of ``text``; ask in rising order."""
@@ -105,7 +121,7 @@ class Block:
         self._counted = at
         return Unit(
             data=self.text[start : self.text.find(b"\n", start)],
-            offset=self._first_offset if at == 0 else at + self._shift,
+            offset=self.place_of(start),
             line=self._before.line + self._lines,
             at=at,
         )

@@ -2,27 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
-from operator import itemgetter
 
 import msgspec
 
 from relight.model.findings import Domain, Finding, Kind, Place, Remedy, Role
-from relight.model.instants import Instant
+from relight.model.instants import Instant, in_seconds
 from relight.model.signals import Reading
 from relight.perception.conclusions import Heading, concluded, remedy_of_exception
 from relight.perception.ears import Ears, Heard
 from relight.perception.fingerprints import fingerprint
 from relight.perception.lines import SHOWN, STRIDE, UNIT_HEAD, Block, FileState, Unit, readable
 from relight.perception.prefixes import Voice, listen
-from relight.perception.progress import ProgressState, advanced, without_guesses
+from relight.perception.progress.readings import (
+    batch_size,
+    epoch_length,
+    measured,
+    read_line,
+    time_of_day,
+)
+from relight.perception.progress.runs import RunTally
+from relight.perception.progress.sampling import Grid, Step, steps_of
+from relight.perception.progress.tallies import Moment, Tally
+from relight.perception.ranks import Hosts, heard_in
+from relight.perception.shapes import COUNTERS
+from relight.perception.shapes.entries import Says
 from relight.perception.times import printed_time
 from relight.perception.tracebacks import (
     MOST_LINES,
     Traceback,
     exception_named,
     followed,
+    is_code,
     is_inside,
     opened,
 )
@@ -35,6 +47,8 @@ MOST_COUNTED = 500
 MOST_TRACEBACKS = 256
 """Tracebacks of one file that may be open at once: one a writer."""
 _BEFORE = 5
+_ABOVE = 2
+"""Lines above a traceback that may say that it was caught."""
 
 PYTHON_EXCEPTION = Rule(
     id="python-exception",
@@ -52,6 +66,7 @@ PYTHON_EXCEPTION = Rule(
 
 _ENDS_AS_TOLD = frozenset({"SystemExit", "KeyboardInterrupt", "GeneratorExit"})
 _NOTHING = Heard()
+_FAILURES = frozenset({Kind.CRASH, Kind.HANG, Kind.NODE})
 
 
 @dataclass(slots=True)
@@ -59,7 +74,9 @@ class Memory:
     """What the files of one attempt share while readings are worked on."""
 
     counts: dict[str, int]
-    progress: ProgressState
+    progress: Tally
+    grid: Grid | None
+    """Which lines are read where a log tells a step on most of them; None for all."""
     findings: list[Finding] = field(default_factory=list)
 
     def may_tell(self, rule: str, mark: str) -> int:
@@ -95,6 +112,7 @@ class Listener:
         self._ears = ears
         self._now = now
         self._name = ""
+        self._runs = RunTally(file.runs)
 
     def read(self, reading: Reading) -> FileState:
         """Take in the bytes of ``reading``, but none that were taken before."""
@@ -102,6 +120,7 @@ class Listener:
         file = self._file
         if reading.restarted:
             file = FileState(rank=file.rank, node=file.node, next_offset=reading.offset)
+            self._runs = RunTally(file.runs)
         data = reading.data
         seen = file.next_offset - reading.offset
         if seen > 0:
@@ -116,6 +135,7 @@ class Listener:
         )
         for start in range(0, len(data), STRIDE):
             self._take(data[start : start + STRIDE])
+        self._file = msgspec.structs.replace(self._file, runs=self._runs.frozen())
         return self._file
 
     def finish(self, name: str) -> FileState:
@@ -131,7 +151,7 @@ class Listener:
         for traceback in self._file.tracebacks.values():
             if traceback.frame is not None and not traceback.is_noise:
                 self._cut_off(traceback)
-        self._file = msgspec.structs.replace(self._file, tracebacks={})
+        self._file = msgspec.structs.replace(self._file, tracebacks={}, runs=self._runs.frozen())
         return self._file
 
     def _cut_off(self, traceback: Traceback) -> None:
@@ -150,9 +170,10 @@ class Listener:
             now=self._now,
             node=self._file.node,
             rank=self._file.rank,
+            run=self._runs.number,
+            step=self._runs.tally.last_step,
         )
-        finding = concluded(self._ears, PYTHON_EXCEPTION, captures, heading, count)
-        self._memory.findings.append(finding)
+        self._found(concluded(self._ears, PYTHON_EXCEPTION, captures, heading, count))
 
     def _take(self, data: bytes) -> None:
         file = self._file
@@ -173,13 +194,24 @@ class Listener:
     def _hear(self, raw: bytes, first_offset: int, shift: int) -> None:
         block = Block(raw, self._file, first_offset, shift)
         tracebacks = dict(self._file.tracebacks)
-        pairs = self._ears.lexicon.matcher.scan(block.text)
+        things = grouped(self._ears.lexicon.matcher.scan(block.text))
+        steps, density = steps_of(
+            block,
+            list(things),
+            self._file.density,
+            self._memory.grid,
+            is_known=self._runs.knows_its_counter,
+        )
         done = 0
-        for start, group in groupby(pairs, key=itemgetter(0)):
+        turns = [(0, self._runs.number)]
+        for start in sorted(steps.keys() | things.keys()):
             self._follow(block, tracebacks, done, start)
             unit = block.unit(start)
-            heard = self._ears.lexicon.heard([index for _, index in group], unit.data)
-            self._line(block, unit, heard, tracebacks)
+            found = things.get(start)
+            heard = self._ears.lexicon.heard(found, unit.data) if found else _NOTHING
+            self._line(block, unit, heard, steps.get(start), tracebacks)
+            if self._runs.number != turns[-1][1]:
+                turns.append((start, self._runs.number))
             done = block.text.find(b"\n", start) + 1
         self._follow(block, tracebacks, done, len(block.text))
         tail, overwritten = block.new_tail()
@@ -188,8 +220,18 @@ class Listener:
             line=self._file.line + block.count_lines(),
             overwritten=overwritten,
             tail=tail,
+            density=density,
+            hosts=self._hosts_in(block.text, turns),
             tracebacks=tracebacks,
         )
+
+    def _hosts_in(self, text: bytes, turns: Sequence[tuple[int, int]]) -> Hosts:
+        """Return the hosts known after ``text``; ``turns`` are where its runs begin."""
+        hosts = self._file.hosts
+        ends = [start for start, _ in turns[1:]] + [len(text)]
+        for (start, run), end in zip(turns, ends, strict=True):
+            hosts = heard_in(text, start, end, hosts, run)
+        return hosts
 
     def _follow(
         self, block: Block, tracebacks: dict[str, Traceback], first: int, last: int
@@ -198,18 +240,26 @@ class Listener:
         if not tracebacks:
             return
         for start in block.starts(first, last):
-            self._line(block, block.unit(start), _NOTHING, tracebacks)
+            self._line(block, block.unit(start), _NOTHING, None, tracebacks)
             if not tracebacks:
                 return
 
     def _line(
-        self, block: Block, unit: Unit, heard: Heard, tracebacks: dict[str, Traceback]
+        self,
+        block: Block,
+        unit: Unit,
+        heard: Heard,
+        step: Step | None,
+        tracebacks: dict[str, Traceback],
     ) -> None:
         shown = readable(unit.data)
-        if heard.shapes:
-            at = printed_time(shown) or self._now
-            shapes = without_guesses(heard.shapes) if heard.hits else heard.shapes
-            self._memory.progress = advanced(self._memory.progress, shapes, unit.data, at)
+        for number in heard.shapes:
+            self._runs.marked(number, unit.line)
+            self._runs.tally.heard(number, unit.data)
+            self._memory.progress.heard(number, unit.data)
+        if step is not None:
+            is_trouble = any(_is_trouble(hit.rule) for hit in heard.hits)
+            self._progress(unit, step, shown, is_failure=is_trouble)
         if not (heard.hits or heard.is_headline or tracebacks):
             return
         line = _Line(block=block, unit=unit, heard=heard, shown=shown, voice=listen(shown))
@@ -229,12 +279,30 @@ class Listener:
                 tracebacks[key] = goes_on
             if is_inside(line.voice.body):
                 return
-        self._signatures(line, None)
+        if not is_code(line.voice.body):
+            self._signatures(line, None)
+
+    def _progress(self, unit: Unit, step: Step, shown: str, *, is_failure: bool) -> None:
+        tallies = (self._runs.tally, self._memory.progress)
+        at = printed_time(shown)
+        moment = Moment(at, _clock(unit, at, self._now), step.frame)
+        for number in step.numbers:
+            _beside(number, unit.data, moment, tallies)
+        told = step.told
+        if not step.was_read:
+            told = read_line(step.numbers, unit.data, is_failure=is_failure)
+        if told is None:
+            return
+        if told.clock is not None:
+            moment = moment._replace(clock=told.clock)
+        self._runs.stepping(told, unit.line)
+        self._runs.tally.step(told, moment, shown)
+        self._memory.progress.step(told, moment._replace(at=at or self._now), shown)
 
     def _open(self, line: _Line, tracebacks: dict[str, Traceback]) -> None:
         tracebacks.pop(line.voice.key, None)
         if len(tracebacks) < MOST_TRACEBACKS:
-            before = line.block.lines_before(line.unit.at, 1)
+            before = line.block.lines_before(line.unit.at, _ABOVE)
             tracebacks[line.voice.key] = opened(line.shown[:SHOWN], before, line.unit.line)
 
     def _ended(self, line: _Line, traceback: Traceback, name: str) -> None:
@@ -268,8 +336,14 @@ class Listener:
             now=self._now,
             node=self._file.node,
             rank=self._file.rank,
+            run=self._runs.number,
+            step=self._runs.tally.last_step,
         )
-        self._memory.findings.append(concluded(self._ears, rule, captures, heading, count))
+        self._found(concluded(self._ears, rule, captures, heading, count))
+
+    def _found(self, finding: Finding) -> None:
+        self._memory.findings.append(finding)
+        self._runs.found(is_failure=_is_failure(finding))
 
 
 def _forget_old(tracebacks: dict[str, Traceback], line: int) -> None:
@@ -277,3 +351,43 @@ def _forget_old(tracebacks: dict[str, Traceback], line: int) -> None:
     for key, traceback in list(tracebacks.items())[:1]:
         if line - traceback.began > MOST_LINES:
             del tracebacks[key]
+
+
+def grouped(pairs: Iterable[tuple[int, int]]) -> dict[int, list[int]]:
+    """Return the second numbers of ``pairs`` by their first."""
+    found: dict[int, list[int]] = {}
+    for first, second in pairs:
+        found.setdefault(first, []).append(second)
+    return found
+
+
+def _is_failure(told: Rule | Finding) -> bool:
+    """Return whether a rule, or what it found, tells of something that ends a run."""
+    return told.kind in _FAILURES and told.role is not Role.BENIGN and told.ending is None
+
+
+def _is_trouble(rule: Rule) -> bool:
+    """Return whether a number in a line of this rule is hardly a step that was completed."""
+    return rule.role is not Role.BENIGN and rule.kind is not Kind.NUMERIC
+
+
+def _beside(number: int, line: bytes, moment: Moment, tallies: Iterable[Tally]) -> None:
+    """Take in what a line tells of steps without telling one."""
+    says = COUNTERS[number].says
+    if says is Says.STEP:
+        return
+    for tally in tallies:
+        if says is Says.MEASURED:
+            tally.measured(measured(number, line), moment)
+        elif says is Says.LENGTH and (length := epoch_length(number, line)):
+            tally.epoch_has(length)
+        elif says is Says.BATCH and (size := batch_size(number, line)):
+            tally.step_takes_in(size)
+
+
+def _clock(unit: Unit, at: Instant | None, now: Instant) -> float:
+    """Return the seconds of a clock that runs on from line to line of one writer."""
+    if at is not None:
+        return in_seconds(at)
+    of_day = time_of_day(unit.data)
+    return in_seconds(now) if of_day is None else of_day

@@ -30,7 +30,13 @@ _FRAME = re.compile(
 _LAST = re.compile(r"(?P<name>(?:[A-Za-z_]\w{0,80}\.){0,8}[A-Za-z_]\w{0,80})(?P<colon>:(?= |$))?")
 _KNOWN_ENDING = re.compile(r"(?:Error|Exception|Interrupt|Exit|Iteration|Expired|Warning|Group)$")
 _BOX = frozenset("|\u2502\u256d\u2570\u276e")
-_IGNORED = re.compile(r"Exception ignored in|--- Logging error ---")
+_IGNORED = re.compile(
+    r"Exception ignored in|--- Logging error ---|WON'T CONVERT|[Ff]alling back to|[Ww]ill retry"
+)
+"""What Python or a library says above the traceback of an exception that it has caught."""
+_REASON = re.compile(r"\b(?:due to|because of|reason|caused by|error was):?\s*$")
+"""Ends a line between what is said of an exception and its traceback, as torch's compiler does."""
+_RAISE = re.compile(r"\s*raise [A-Za-z_][\w.]{0,160}(?:\(|$)")
 
 
 class Traceback(Record, frozen=True, kw_only=True):
@@ -44,7 +50,7 @@ class Traceback(Record, frozen=True, kw_only=True):
     began: int = 0
     """The number of the line that opened it."""
     is_noise: bool = False
-    """Python itself says that nobody sees this exception."""
+    """Python itself, or a library, says that it has caught this exception."""
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -59,8 +65,11 @@ class Traceback(Record, frozen=True, kw_only=True):
 
 def opened(line: str, before: tuple[str, ...], number: int) -> Traceback:
     """Return the traceback that ``line`` begins; ``before`` are the lines above it."""
-    above = before[-1] if before else ""
-    return Traceback(head=(line,), began=number, is_noise=_IGNORED.search(above) is not None)
+    above = list(before)
+    if above and _REASON.search(above[-1]):
+        above.pop()
+    is_noise = bool(above) and _IGNORED.search(above[-1]) is not None
+    return Traceback(head=(line,), began=number, is_noise=is_noise)
 
 
 def followed(traceback: Traceback, body: str, shown: str) -> Traceback | None:
@@ -86,6 +95,11 @@ def followed(traceback: Traceback, body: str, shown: str) -> Traceback | None:
     return msgspec.structs.replace(
         traceback, head=head, tail=tail, frame=frame, users_frame=users_frame, strange=strange
     )
+
+
+def is_code(body: str) -> bool:
+    """Return whether a line shows code rather than what it said: a frame, or who raises."""
+    return _FRAME.match(body) is not None or _RAISE.match(body) is not None
 
 
 def is_inside(body: str) -> bool:

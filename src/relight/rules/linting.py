@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
+from relight.model.findings import Kind, Role
 from relight.rules.families import FAMILIES
+from relight.rules.needles import FEWEST_CHARACTERS, needles, shortest
 from relight.rules.patterns import CompiledRule, Pattern, PatternError
-from relight.rules.schema import Rule
+from relight.rules.schema import Rule, Status
 
 FEWEST_HITS = 2
 FEWEST_MISSES = 1
@@ -29,18 +31,48 @@ _REFUSED = (
 
 def lint(rule: Rule) -> list[str]:
     """Return the problems of one rule, each in one sentence; none when it can be used."""
-    return [*_names(rule), *_expressions(rule), *_examples(rule)]
+    if rule.status is Status.RETIRED:
+        return []
+    return [*_names(rule), *_roles(rule), *_expressions(rule), *_examples(rule)]
 
 
-def hyperscan_refusal(expression: str) -> str:
-    """Return why Hyperscan refuses an expression, empty when it does not or is not installed."""
+def shadowed(rule: Rule, rules: Iterable[Rule]) -> str:
+    """Return why ``rule`` is never needed beside ``rules``, empty when it is.
+
+    It is shadowed when another rule hears each of its hits and says as much: its role is as
+    strong and its family the same, or it silences those lines.
+    """
+    if rule.status is Status.RETIRED:
+        return ""
+    hits = [hit.encode() for hit in rule.hits]
+    for other in rules:
+        if other.id == rule.id or other.status is Status.RETIRED or not _says_as_much(other, rule):
+            continue
+        compiled = _compiled(other)
+        if compiled and hits and all(compiled.captures(hit) is not None for hit in hits):
+            return f"is shadowed by {other.id}, which hears every hit of it; narrow that one"
+    return ""
+
+
+def _says_as_much(other: Rule, rule: Rule) -> bool:
+    if other.role is Role.BENIGN:
+        return True
+    return other.family == rule.family and _STRENGTH[other.role] >= _STRENGTH[rule.role]
+
+
+_STRENGTH = {Role.ROOT: 3, Role.EITHER: 2, Role.SYMPTOM: 1, Role.BENIGN: 0}
+
+
+def hyperscan_refusal(*expressions: str) -> str:
+    """Return why Hyperscan refuses any of them, empty when it takes all or is not installed."""
     try:
         import hyperscan  # noqa: PLC0415 - absent on processors other than x86-64
     except ImportError:
         return ""
     try:
         hyperscan.Database(mode=hyperscan.HS_MODE_BLOCK).compile(
-            expressions=[expression.encode()], flags=hyperscan.HS_FLAG_MULTILINE
+            expressions=[expression.encode() for expression in expressions],
+            flags=[hyperscan.HS_FLAG_MULTILINE] * len(expressions),
         )
     except hyperscan.HyperscanError as error:
         return str(error)
@@ -52,7 +84,7 @@ def _names(rule: Rule) -> Iterator[str]:
         yield f'the id "{rule.id}" is not kebab-case'
     if rule.family not in FAMILIES:
         yield f'the family "{rule.family}" is unknown; choose one of relight.rules.families'
-    for field in ("title", "sentence", "evidence"):
+    for field in ("title", "sentence", "evidence", "why"):
         if not getattr(rule, field).strip():
             yield f"{field} is empty"
     captured: set[str] = set(_FROM_PREFIX)
@@ -63,12 +95,24 @@ def _names(rule: Rule) -> Iterator[str]:
             yield f"the sentence names {{{name}}}, which no pattern captures"
 
 
+def _roles(rule: Rule) -> Iterator[str]:
+    if rule.ending is not None and rule.kind is not Kind.ENDING:
+        yield f'it tells of the ending {rule.ending}, so its kind is "ending"'
+    if rule.role is Role.BENIGN and rule.ending is not None:
+        yield "a benign line tells of no ending; choose another role"
+
+
 def _expressions(rule: Rule) -> Iterator[str]:
     if not rule.patterns:
         yield "it has no pattern"
-    for expression in (*rule.patterns, *rule.unless):
-        for problem in _expression(expression):
-            yield f"pattern {expression!r}: {problem}"
+    expressions = (*rule.patterns, *rule.unless)
+    problems = [(one, problem) for one in expressions for problem in _expression(one)]
+    yield from (f"pattern {one!r}: {problem}" for one, problem in problems)
+    if problems or not hyperscan_refusal(*expressions):
+        return
+    for one in expressions:  # which of them it is
+        if refusal := hyperscan_refusal(one):
+            yield f"pattern {one!r}: Hyperscan refuses it: {refusal}; write it more simply"
 
 
 def _expression(expression: str) -> Iterator[str]:
@@ -89,22 +133,32 @@ def _expression(expression: str) -> Iterator[str]:
     except PatternError as error:
         yield f"RE2 refuses it: {error}; write it without lookaround and back-references"
         return
-    if refusal := hyperscan_refusal(expression):
-        yield f"Hyperscan refuses it: {refusal}; write it more simply"
+    if shortest(needles(expression)) < FEWEST_CHARACTERS:
+        yield f"has no literal of {FEWEST_CHARACTERS} characters that every match holds"
 
 
 def _examples(rule: Rule) -> Iterator[str]:
     if len(rule.hits) < FEWEST_HITS or len(rule.misses) < FEWEST_MISSES:
         yield f"needs at least {FEWEST_HITS} hits and {FEWEST_MISSES} miss"
-    try:
-        compiled = CompiledRule(rule)
-    except PatternError:
-        return
-    for hit in rule.hits:
-        if compiled.captures(hit.encode()) is None:
-            yield f"its own hit does not match: {hit!r}"
-    for miss in rule.misses:
-        if compiled.captures(miss.text.encode()) is not None:
-            yield f"its own miss matches: {miss.text!r}"
+    for miss in (*rule.misses, *rule.known_misses):
         if not miss.why.strip():
             yield f"a miss lacks its why: {miss.text!r}"
+    compiled = _compiled(rule)
+    if compiled is None:
+        return
+    heard = {
+        line: compiled.captures(line.encode()) is not None
+        for line in (*rule.hits, *(one.text for one in (*rule.misses, *rule.known_misses)))
+    }
+    yield from (f"its own hit does not match: {hit!r}" for hit in rule.hits if not heard[hit])
+    yield from (f"its own miss matches: {one.text!r}" for one in rule.misses if heard[one.text])
+    for known in rule.known_misses:
+        if heard[known.text]:
+            yield f"a known miss matches by now, make it a hit: {known.text!r}"
+
+
+def _compiled(rule: Rule) -> CompiledRule | None:
+    try:
+        return CompiledRule(rule)
+    except PatternError:
+        return None

@@ -6,6 +6,9 @@ perception uses see the same text.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+
 import re2
 
 from relight.rules.schema import Rule
@@ -16,6 +19,20 @@ MOST_CAPTURED = 300
 
 class PatternError(ValueError):
     """An expression that RE2 refuses; the message says why."""
+
+
+def one_expression(expressions: Sequence[str]) -> str:
+    """Return one expression that matches what any of ``expressions`` does, without names."""
+    unnamed = [_NAME.sub("(", one) for one in expressions]
+    if len(unnamed) == 1:
+        return unnamed[0]
+    return "|".join(
+        f"(?i:{one.removeprefix('(?i)')})" if one.startswith("(?i)") else f"(?:{one})"
+        for one in unnamed
+    )
+
+
+_NAME = re.compile(r"\(\?P<\w+>")
 
 
 class Pattern:

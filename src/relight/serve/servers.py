@@ -7,6 +7,7 @@ import threading
 import time
 from typing import Self
 
+import structlog
 import uvicorn
 from litestar import Litestar
 
@@ -14,7 +15,10 @@ from relight.serve.advice_routes import STOPPING
 from relight.serve.guards import is_loopback
 
 _START_SECONDS = 10.0
-_STOP_SECONDS = 5.0
+_STOP_SECONDS = 3.0
+_FORCED_STOP_SECONDS = 1.0
+
+_log = structlog.get_logger("relight.http")
 
 
 class CannotListen(Exception):  # noqa: N818 - named by what it says
@@ -32,14 +36,24 @@ class ServerHandle:
         self._server = server
         self._thread = thread
 
+    @property
+    def has_ended(self) -> bool:
+        """Return whether nothing of the server runs any more."""
+        return not self._thread.is_alive()
+
     def stop(self) -> None:
-        """End the server: those who wait are answered at once, the rest gets a second."""
+        """End the server: those who wait are answered at once, the rest gets a second.
+
+        A request that a database holds up for longer is left to end with the process.
+        """
         self._app.state[STOPPING] = True
         self._server.should_exit = True
         self._thread.join(_STOP_SECONDS)
-        if self._thread.is_alive():
+        if not self.has_ended:
             self._server.force_exit = True
-            self._thread.join()
+            self._thread.join(_FORCED_STOP_SECONDS)
+        if not self.has_ended:
+            _log.warning("a request takes too long and is cut off by the end")
 
     def __enter__(self) -> Self:
         return self

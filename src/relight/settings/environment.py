@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from relight.policy.opt_in import did_you_mean
 from relight.settings.keys import KEYS, SECTIONS, Key, of_section
 from relight.settings.lines import Path
+from relight.settings.places import CONFIG
 from relight.settings.problems import Problem
 
 PREFIX = "RELIGHT_"
-CONFIG = "RELIGHT_CONFIG"
 STATE = "RELIGHT_STATE"
 _VARIABLES = tuple(key.variable for key in KEYS if key.variable)
 

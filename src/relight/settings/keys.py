@@ -61,6 +61,7 @@ SECTIONS = {
     "policy": "What may be done for a job, and how often. `default` exists without being written.",
     "store": "Where relight keeps what it knows.",
     "serve": "Where the API listens.",
+    "rules": "Which failure signatures are heard beside those that relight brings.",
 }
 
 KEYS = (
@@ -254,6 +255,13 @@ KEYS = (
         "8474",
         "Is the port that the API listens on; 0 lets the system pick one.",
         "Above 1023, so that it needs no root.",
+    ),
+    Key(
+        "rules.directories",
+        Several(FOLDER),
+        "[]",
+        "Lists folders whose *.toml files add rules of the site, or change ours.",
+        "The rules that relight brings know no site's own programs.",
     ),
 )
 

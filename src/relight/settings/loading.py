@@ -9,17 +9,17 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from relight.settings.environment import CONFIG, STATE, overlay
+from relight.settings.environment import STATE, overlay
 from relight.settings.lines import Lines
+from relight.settings.places import PLACES, find
 from relight.settings.problems import Problem, SettingsError
 from relight.settings.reading import Origins, read
 from relight.settings.records import Settings
 
-PLACES = (Path("relight.toml"), Path("/etc/relight/relight.toml"))
-"""Where the file is looked for when neither an argument nor RELIGHT_CONFIG names one."""
-
 MOST_BYTES = 262_144
 """A larger file is refused: a thousand opt-ins have a third of it."""
+
+__all__ = ["PLACES", "find", "load"]
 
 _EXAMPLE = 'write one that holds [cluster.main] and kind = "slurm", or name one with --config'
 _TOML_PLACE = re.compile(
@@ -60,17 +60,6 @@ def load(
         return settings
     found = [] if isinstance(settings, Settings) else settings
     raise SettingsError((*problems, *sorted(found, key=lambda problem: problem.line or 0)))
-
-
-def find(
-    path: Path | None, environ: Mapping[str, str], places: Sequence[Path] = PLACES
-) -> Path | None:
-    """Return the file to read, None when none is named and none is in its usual place."""
-    if path is not None:
-        return path
-    if environ.get(CONFIG):
-        return Path(environ[CONFIG])
-    return next((place for place in places if os.path.lexists(place)), None)
 
 
 def _text(file: Path) -> str:

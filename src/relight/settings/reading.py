@@ -12,7 +12,7 @@ from relight.policy.policies import OptIn, Policy
 from relight.settings.keys import NAME, NAME_WORDS, SECTIONS, Key, of_section
 from relight.settings.lines import Lines, Path
 from relight.settings.problems import Problem
-from relight.settings.records import Cluster, Serve, Settings, Store
+from relight.settings.records import Cluster, RuleSets, Serve, Settings, Store
 from relight.settings.shapes import RefusedError
 
 _MOST_NAMED = 20
@@ -49,6 +49,7 @@ def read(tables: Mapping[str, object], origins: Origins, state: str) -> Settings
     opt_ins = reading.opt_ins(clusters, policies)
     store = {"path": state, **reading.single("store")}
     serve = reading.single("serve")
+    rules = reading.single("rules")
     if not clusters:
         reading.refuse(("cluster",), "is missing", "write [cluster.main] with a kind")
     if reading.problems:
@@ -60,6 +61,7 @@ def read(tables: Mapping[str, object], origins: Origins, state: str) -> Settings
         opt_ins=msgspec.convert(opt_ins, tuple[OptIn, ...]),
         store=msgspec.convert(store, Store),
         serve=msgspec.convert(serve, Serve),
+        rules=msgspec.convert(rules, RuleSets),
         origin=origins.source,
     )
 

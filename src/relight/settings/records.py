@@ -56,6 +56,12 @@ class Serve(Record, frozen=True, kw_only=True):
     port: int = 8474
 
 
+class RuleSets(Record, frozen=True, kw_only=True):
+    """Folders of rules beside the packaged ones."""
+
+    directories: tuple[str, ...] = ()
+
+
 class Settings(Record, frozen=True, kw_only=True):
     """All configuration of one process; ``origin`` is the file that it was read from."""
 
@@ -64,6 +70,7 @@ class Settings(Record, frozen=True, kw_only=True):
     opt_ins: tuple[OptIn, ...] = ()
     store: Store = Store()
     serve: Serve = Serve()
+    rules: RuleSets = RuleSets()
     origin: str = ""
 
     def cluster(self, name: str) -> Cluster | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
@@ -32,6 +33,10 @@ _CHANGES = {
     "node": "update_node: ",
 }
 """How slurmctld's log names a change that it accepted (Slurm 22.05 to 26.05)."""
+
+
+_STOP_SECONDS = 30.0
+"""Twice what relight gives itself for its end."""
 
 
 class NeverHappened(AssertionError):  # noqa: N818 - named by what it says
@@ -75,7 +80,7 @@ class Served:
                 stdin=subprocess.DEVNULL,
                 stdout=said,
                 stderr=said,
-                env={**os.environ, **environ},
+                env={**os.environ, "PYTHONFAULTHANDLER": "1", **environ},
             )
         text = ""
         for _ in moments(30):
@@ -99,15 +104,23 @@ class Served:
         """Ask the process to end and wait for it.
 
         Raises:
-            AssertionError: it did not end by itself, failed, or wrote of a failed turn.
+            AssertionError: it did not end by itself (with what its threads were doing), failed,
+                or wrote of a failed turn.
 
         """
         if self._process is None:
             return
         self._process.send_signal(signal.SIGTERM)
-        code = self._process.wait(20)
+        try:
+            code = self._process.wait(_STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.send_signal(signal.SIGABRT)  # faulthandler writes where threads are
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(_STOP_SECONDS)
+            self.kill()
+            raise NeverHappened(f"relight serve did not end:\n{self.said[-8000:]}") from None
         self._process = None
-        assert code == 0, f"relight serve ended with {code}:\n{self.said[-3000:]}"
+        assert code == 0, f"relight serve ended with {code}:\n{self.said[-8000:]}"
         assert "Traceback" not in self.said, self.said[-5000:]
 
     def __enter__(self) -> Self:
