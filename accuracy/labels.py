@@ -148,9 +148,13 @@ def corpora(named: Sequence[Path], root: Path) -> list[Path]:
     """Return the corpora to measure: those named, else the project's own and one beside it."""
     if named:
         return list(named)
-    own = sorted(path for path in (root / "corpus").iterdir() if path.is_dir())
+    own = sorted(path for path in (root / "corpus").iterdir() if _is_corpus(path))
     beside = root.parent / "shared" / "corpus"
     return [*own, beside] if (beside / "labels.jsonl").is_file() else own
+
+
+def _is_corpus(folder: Path) -> bool:
+    return (folder / "labels.jsonl").is_file() or (folder / "timelines" / "index.jsonl").is_file()
 
 
 def _quiet(run: Timeline) -> Label:

@@ -170,6 +170,7 @@ def test_everything_that_is_not_the_root_is_explained_or_a_rival() -> None:
     assert found.root == findings[0]
     assert [one.rule for one in found.rivals] == ["xid"]
     assert {one.rule: one.why for one in found.set_aside} == {
+        "ecc": "it tells the same as the line that was chosen",
         "maybe": "ecc is stronger evidence",
         "watchdog": "it only shows that something else broke",
         "cancelled": "it tells how the run was ended, not what broke",

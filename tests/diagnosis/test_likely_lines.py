@@ -23,6 +23,9 @@ def lines(*texts: str) -> list[Shown]:
         ("Process returned non-zero exit status 2", True),
         ("./run.sh: line 3: 4711 Aborted (core dumped) python train.py", True),
         ("Killed", True),
+        ("WARNING worker 3 exited with code 77", True),
+        ("2026-03-01 10:00:00,123 - WARNING - worker 3 exited with code 77", True),
+        ("2026-03-01 10:00:00,123 - WARNING - retrying: worker 3 exited with code 77", False),
         ("Segmentation fault (core dumped)", True),
         ("terminate called after throwing an instance of 'std::bad_alloc'", True),
         ("Job 'raysubmit_aa' failed", True),
@@ -41,6 +44,7 @@ def test_a_death_shows_in_its_words(text: str, *, dead: bool) -> None:
 
 def test_an_exception_on_the_last_line_is_a_death() -> None:
     assert death_in(lines("step 1", "frob.FluxError: out of flux")) is not None
+    assert death_in(lines("step 1", "[default0]:frob.FluxError: out of flux")) is not None
     assert death_in(lines("frob.FluxError: out of flux", *["step 1"] * 9)) is None
 
 

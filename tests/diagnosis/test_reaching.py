@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from relight.diagnosis.courses import Course, Stretch
-from relight.diagnosis.placing import Places, printed_allocation
+from relight.diagnosis.placing import Hosts, Places, printed_allocation
 from relight.diagnosis.reaching import Extent, domain_of, extent_of, remedy_of
 from relight.model.findings import Domain, Evidence, Finding, Kind, Reach, Remedy, Role
 from relight.model.jobs import Allocation
@@ -108,5 +108,5 @@ def test_that_another_node_speaks_proves_something_only_of_what_is_no_mistake(
 ) -> None:
     told = msgspec.structs.replace(bug(1, "a"), remedy=remedy, domain=domain)
     ground = printed_allocation([told])
-    places = Places([told], ground, is_whole=False, heard=frozenset({"a", "b"}))
+    places = Places([told], ground, is_whole=False, hosts=Hosts(heard=frozenset({"a", "b"})))
     assert extent_of([told], [told], places) is extent

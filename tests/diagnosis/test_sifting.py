@@ -183,7 +183,9 @@ def test_a_run_stood_still_when_its_steps_stopped_long_before_its_log(
     silent: int, until: int | None, *, still: bool
 ) -> None:
     progress = Progress(last_step=5, report_seconds=10.0)
-    stretch = Stretch(file=FILE, run=0, progress=progress, step_at=START, last_at=at(silent), dress="a")
+    stretch = Stretch(
+        file=FILE, run=0, progress=progress, step_at=START, last_at=at(silent), dress="a"
+    )
     told = Course([stretch])
     assert told.stood_still(None if until is None else at(until)) is still, "zones differ by hours"
 

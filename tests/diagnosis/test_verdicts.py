@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from relight.diagnosis.endings import Ending
-from relight.diagnosis.verdicts import clause, diagnose
+from relight.diagnosis.sentences import clause
+from relight.diagnosis.verdicts import diagnose
 from relight.model.findings import Domain, Evidence, Finding, Kind, Place, Remedy, Role
 from relight.model.instants import Instant, seconds
 from relight.model.jobs import ENDED, Allocation, JobState
@@ -185,7 +186,7 @@ def test_every_node_that_shows_the_root_is_named_by_share_and_one_of_a_symptom_i
         ("node-02", 0.5),
         ("node-04", 0.5),
     ]
-    assert [one.rule for one in verdict.set_aside] == ["watchdog"]
+    assert [one.rule for one in verdict.set_aside] == ["watchdog", "ecc"]
 
 
 @pytest.mark.parametrize(

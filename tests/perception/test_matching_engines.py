@@ -70,6 +70,7 @@ CASES = [
     ("bytes beyond ASCII are bytes", [r"caf\xe9 \d"], b"caf\xe9 1\n", [(0, 0)]),
     ("text beyond ASCII is UTF-8", ["caf\xe9 \\d"], "caf\xe9 1\n".encode(), [(0, 0)]),
     ("signs are no syntax", [r"\[a\.b\*c\] \d"], b"[a.b*c] 1\n[axb*c] 1\n", [(0, 0)]),
+    ("a literal may hold a zero byte", [r"foo\x00bar \d"], b"foo\x00bar 1\nfoo 1\n", [(0, 0)]),
     ("case may not matter", [r"(?i)Out Of Memory"], b"OUT of memory\n", [(0, 0)]),
     ("case may not matter in a part", [r"foo(?i:bar)\d"], b"fooBAR1\nFOObar1\n", [(0, 0)]),
     ("short literals are found", [r"ab\d"], b"ab\nab1\n", [(3, 0)]),

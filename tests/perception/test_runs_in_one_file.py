@@ -66,6 +66,21 @@ CASES: list[tuple[str, list[str], list[int | None]]] = [
         [MEGATRON, *steps(1, 9), MEGATRON, *steps(5, 12)],
         [9, 12],
     ),
+    (
+        "a wrapper counts the attempts",
+        ["=== attempt 1 of 3 ===", *steps(1, 9), "=== attempt 2 of 3, restart 1 ===", *steps(5, 7)],
+        [9, 7],
+    ),
+    (
+        "Ray starts its workers again",
+        [
+            "(TorchTrainer pid=7) Started distributed worker processes: ",
+            *steps(1, 9),
+            "(TorchTrainer pid=7) Started distributed worker processes: ",
+            *steps(5, 7),
+        ],
+        [9, 7],
+    ),
     ("it dies at its start", [MEGATRON, *steps(1, 9), MEGATRON, "it broke"], [9, None]),
     (
         "a loop that dies at its start each time",

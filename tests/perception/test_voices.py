@@ -12,12 +12,13 @@ from relight.model.instants import Instant, from_iso
 from relight.model.jobs import AttemptKey, JobKey
 from relight.model.reports import LogFile
 from relight.perception.ears import Ears, Lexicon
-from relight.perception.envelopes import unwrapped
+from relight.perception.envelopes import MOST_LINES, unwrapped
 from relight.perception.prefixes import listen
 from relight.perception.reporting import report_of
 from relight.perception.times import printed_time
 from relight.rules.loading import load
 
+POD = "[pod/w-0/container] died"
 BODY = "CUDA error: out of memory"
 VOICES = [
     ("[1,3]<stderr>:", {"rank": 3}),
@@ -26,6 +27,7 @@ VOICES = [
     ("[trainer2]: ", {"rank": None}),
     ("[default0]:[rank8]:", {"rank": 8}),
     ("3: [rank3]:", {"rank": 3, "task": 3}),
+    ("[rank13]:[E218 12:54:01.1 ProcessGroupNCCL.cpp:616] [Rank 1] ", {"rank": 13}),
     ("2025-01-31T12:00:00.123456789Z stderr F [rank1]: ", {"rank": 1}),
     ("[pod/llm-worker-3/pytorch] ", {"node": "llm-worker-3"}),
     ("Jan 31 12:00:00 node07 kernel: [ 1234.567890] ", {"node": "node07"}),
@@ -39,6 +41,35 @@ VOICES = [
     ("10.0.4.22: ", {"node": "10.0.4.22"}),
     ("gpu-node-7: ", {"node": "gpu-node-7"}),
     ("2025-01-31 12:00:00,123 ", {"node": None, "rank": None}),
+    ("lw-11 | [rank31]: ", {"node": "lw-11", "rank": 31}),
+    ("trainer-0  | ", {"node": "trainer-0"}),
+    ("12:00:00 web.1  | ", {"node": "web.1"}),
+    ("rank 3 | ", {"rank": 3, "node": None}),
+    ("[2025-01-31T12:00:00.123456Z] 1a2b3c4d || ", {"node": None}),
+    ("[1,mpirank:9,algo-2]<stderr>:", {"rank": 9, "node": "algo-2"}),
+    ("(worker1, rank=1, pid=3356, ip=10.164.0.11) ", {"rank": 1, "node": "10.164.0.11"}),
+    ("[default3|11]: ", {"rank": 11}),
+    ("[rank: 2] ", {"rank": 2}),
+    ("[ 1234.567890] node07 kernel: ", {"node": "node07"}),
+    ("2025-01-31T12:00:00+0100 node07 python[4711]: ", {"node": "node07"}),
+    ("2025-01-31T12:00:00.123000+00:00 job/default/0a1b ", {"node": None}),
+    ("2025-01-31 12:00:00,123 - INFO - ", {}),
+    ("2025-01-31 12:00:00,123 - root - ERROR - ", {}),
+    ("01/31/2025 12:00:00 - INFO - __main__ - ", {}),
+    ("01/31 12:00:00 - mmengine - INFO - ", {}),
+    ("INFO:root:", {}),
+    ("ERROR:torch.distributed.elastic:", {}),
+    ("[INFO] ", {}),
+    ("[2025-01-31 12:00:00,123] [INFO] [engine.py:12:step] [Rank 7] ", {"rank": 7}),
+    ("2025-01-31 12:00:00.123 | INFO     | train.loop:run:88 - ", {}),
+    ("2025-01-31 12:00:00 | INFO | train_inner | ", {}),
+    ("2025-01-31 12:00:00,123 [rank12] ERROR ", {"rank": 12}),
+    ("2025-01-31 12:00:00,123 ERROR    trainer: ", {}),
+    ("2025-01-31 12:00:00,123\tERROR tune_controller.py:1331 -- ", {}),
+    ("E1210 02:31:05.123456     123 file.cc:12] ", {}),
+    ("[rank3]:[E1210 02:31:05.123 ProcessGroupNCCL.cpp:568] ", {"rank": 3}),
+    ("2025-01-31 12:00:00.123456: E tensorflow/core/a.cc:29] ", {}),
+    ("2025-01-31T12:00:00Z INFO     [olmo.train:816, rank=5] ", {"rank": 5}),
 ]
 
 
@@ -63,6 +94,10 @@ def test_a_prefix_is_peeled_and_tells_who_wrote(prefix: str, expected: dict[str,
         "mlx5_0: port 1 is down",
         "nvme0n1: I/O timeout",
         "cuda:0: out of memory",
+        "step2: loss 3",
+        "epoch-3 | loss 2.1",
+        "0  | model | GPT | 7.0 B",
+        "GPU0 | 35C | 70W",
     ],
 )
 def test_what_only_looks_like_a_writer_names_nobody(line: str) -> None:
@@ -94,6 +129,11 @@ def test_a_time_is_read_in_its_own_zone(line: str, expected: str | None) -> None
         ({"log": "died\n", "stream": "stderr", "time": "2025-01-31T12:00:00Z"}, "{time} died"),
         ({"message": "died", "ts": 1738324800.25, "rank": 3}, "[1738324800.250000] [rank3]: died"),
         ({"msg": "died", "hostname": "node7", "level": "error"}, "node7: died"),
+        ({"textPayload": "died", "resource": {"labels": {"pod_name": "w-0"}}}, POD),
+        ({"jsonPayload": {"message": "died"}, "labels": {"pod_name": "w-0"}}, POD),
+        ({"log": "died", "kubernetes": {"pod_name": "w-0"}}, POD),
+        ({"log": "died", "kubernetes": {"pod_name": "w-0", "host": "node7"}}, "node7: died"),
+        ({"message": "died", "loss": float("nan")}, "died"),
     ],
 )
 def test_an_envelope_becomes_the_line_that_it_carries(
@@ -107,6 +147,36 @@ def test_a_message_of_several_lines_becomes_several() -> None:
     traceback = 'Traceback (most recent call last):\n  File "a.py", line 1, in f\nValueError: x'
     lines = unwrapped(json.dumps({"message": "failed", "exc_info": traceback}).encode())
     assert lines == [b"failed", *(one.encode() for one in traceback.split("\n"))]
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        (b'2025-01-31T12:00:00Z {"msg": "died"}', [b"2025-01-31T12:00:00Z died"]),
+        (b'x stderr F {"msg": "a\\rb\\n"}', [b"x stderr F a", b"x stderr F b"]),
+        (
+            b'time="2025-01-31T12:00:00Z" level=error msg="a \\"b\\""',
+            [b'2025-01-31T12:00:00Z a "b"'],
+        ),
+        (b'level=error msg="a\\nb\\u2501" rank=3', [b"a", "b\u2501 rank=3".encode()]),
+        (
+            b'ts=2025-01-31T12:00:00Z level=info caller=a.go:1 msg="died"',
+            [b"2025-01-31T12:00:00Z died"],
+        ),
+        (b'the reply was {"msg": "died"}', [b'the reply was {"msg": "died"}']),
+        (b'sent msg="died" to all', [b'sent msg="died" to all']),
+    ],
+)
+def test_envelopes_stand_behind_prefixes_and_come_in_kinds(
+    line: bytes, expected: list[bytes]
+) -> None:
+    assert unwrapped(line) == expected
+
+
+def test_of_a_very_long_message_the_first_and_the_last_lines_are_kept() -> None:
+    message = "\r".join(str(number) for number in range(1000))
+    lines = unwrapped(json.dumps({"log": message}).encode())
+    assert (lines[0], lines[-1], len(lines)) == (b"0", b"999", MOST_LINES)
 
 
 @pytest.mark.parametrize(

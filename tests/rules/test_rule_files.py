@@ -8,7 +8,7 @@ import pytest
 from relight.model.findings import Remedy
 from relight.rules.linting import lint, shadowed
 from relight.rules.loading import RuleError, catalogue, load
-from relight.rules.schema import Rule, rule_from
+from relight.rules.schema import Rule, problems_of, rule_from
 
 GOOD = {
     "id": "site-thing",
@@ -180,3 +180,13 @@ def test_a_rule_that_another_makes_needless_is_told_so(
     rule = rule_with()
     told = shadowed(rule, [rule, rule_with(id="other", **other)])
     assert ("shadowed by other" in told) == is_needless
+
+
+def test_every_fault_of_the_shape_is_told_with_what_is_allowed() -> None:
+    table = {**GOOD, "domain": "system", "patern": ["x"], "hits": "one"}
+    del table["title"], table["why"]
+    told = "\n".join(problems_of(table))
+    for expected in ("lacks title", "system_software", "did you mean patterns?", "hits: "):
+        assert expected in told
+    assert problems_of(GOOD) == []
+    assert problems_of([]) == ["is no table of keys and values"]

@@ -97,8 +97,8 @@ class Diagnosing:
             from relight.cli.screens import rendered  # noqa: PLC0415 - likewise
 
             rules = self._ears.lexicon.rules if self._ears is not None else ()
-            titles = {rule.id: rule.title for rule in rules}
-            sys.stdout.write(rendered(Group(*pages(diagnoses, titles))))
+            known = {rule.id: rule for rule in rules}
+            sys.stdout.write(rendered(Group(*pages(diagnoses, known))))
 
     def _stock(self) -> None:
         """Keep for the next call what this one compiled, now that the answer is out."""
@@ -154,6 +154,8 @@ def _print(show: Callable[[], None]) -> None:
     try:
         show()
         sys.stdout.flush()
-    except BrokenPipeError:
+    except OSError as error:
         # What is left in the buffer would be tried again at exit, and fail aloud.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(error, BrokenPipeError):
+            sys.stderr.write(f"relight: the report could not be written: {error.strerror}\n")

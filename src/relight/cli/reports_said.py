@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import assert_never
 
+from relight.diagnosis.sifting import HARMLESS
 from relight.model.advice import Decision
 from relight.model.findings import Domain, End
 from relight.model.hostlists import compress
@@ -21,6 +23,9 @@ MOST_TERMS = 4
 MOST_SUSPECTS = 4
 
 _LONGEST_LIST = 200
+_LONG_STEP = 120
+_ZONE = re.compile(r"\d\d:\d\d:\d\d(?:[.,]\d+)? ?(?:Z\b|UTC|[+-]\d\d:?\d\d)")
+"""A line that prints no zone has its time shown as it is printed."""
 _UNITS = ("bytes", "kB", "MB", "GB", "TB")
 _THOUSAND = 1000
 _COUNTED = frozenset({StepUnit.STEP, StepUnit.ITERATION, StepUnit.BATCH, StepUnit.UPDATE})
@@ -58,10 +63,10 @@ def _ended(report: Report) -> str:
 
 
 def confidence(report: Report) -> str:
-    """Return the confidence and what weighed most in it."""
+    """Return the confidence and in words what weighed most in it; --json has the weights."""
     heaviest = sorted(report.terms, key=lambda term: -abs(term.weight))[:MOST_TERMS]
-    terms = "; ".join(f"{term.what} {term.weight:+.2f}" for term in heaviest)
-    return f"{report.confidence:.0%}" + (f" ({terms})" if terms else "")
+    terms = "; ".join(term.what for term in heaviest)
+    return f"{report.confidence:.0%}" + (f": {terms}" if terms else "")
 
 
 def where(report: Report) -> str:
@@ -88,9 +93,9 @@ def _decision(report: Report) -> str:
             nodes = report.exclude or report.nodes
             return f"Restart it without {_nodes(nodes)}" if nodes else "Restart it elsewhere"
         case Decision.STOP:
-            return "Stop: unchanged, it would fail again"
+            return "Stop"
         case Decision.HOLD:
-            return "Hold: restart it when what it shares with others is well again"
+            return "Hold"
         case Decision.NONE:
             return "Do nothing"
     assert_never(report.decision)
@@ -105,15 +110,23 @@ def place(root: RootLine) -> str:
     if root.node:
         told.append(root.node)
     if root.at is not None:
-        told.append(to_iso(root.at)[:19].replace("T", " ") + " UTC")
+        zone = " UTC" if _ZONE.search(root.text) else ""
+        told.append(to_iso(root.at)[:19].replace("T", " ") + zone)
     return ", ".join(told)
 
 
 def set_aside(lines: Iterable[SetAsideLine]) -> Iterator[tuple[str, str, str]]:
-    """Yield how often, what and why was set aside, and the first such line; one row a kind."""
+    """Yield how often, what and why was set aside, and the first such line; one row a kind.
+
+    Harmless lines are counted in one row, after the symptoms.
+    """
     counts: Counter[tuple[str, str]] = Counter()
     firsts: dict[tuple[str, str], SetAsideLine] = {}
+    harmless: Counter[str] = Counter()
     for line in lines:
+        if line.why == HARMLESS:
+            harmless[line.rule] += line.count
+            continue
         counts[line.rule, line.why] += line.count
         firsts.setdefault((line.rule, line.why), line)
     for kind, first in list(firsts.items())[:MOST_SET_ASIDE]:
@@ -123,6 +136,14 @@ def set_aside(lines: Iterable[SetAsideLine]) -> Iterator[tuple[str, str, str]]:
     if more > 0:
         left = sum(counts[kind] for kind in list(firsts)[MOST_SET_ASIDE:])
         yield _times(left), f"{more} more kind{'s' if more > 1 else ''}; --json lists all", ""
+    if harmless:
+        yield _times(harmless.total()), f"harmless: {_few(harmless)}", ""
+
+
+def _few(counted: Counter[str]) -> str:
+    names = [name for name, _ in counted.most_common(MOST_SET_ASIDE)]
+    more = len(counted) - len(names)
+    return ", ".join(names) + (f" and {more} more kinds" if more > 0 else "")
 
 
 def suspects(report: Report) -> Iterator[str]:
@@ -138,18 +159,29 @@ def _times(count: int) -> str:
 def how_far(report: Report) -> Iterator[str]:
     """Yield sentences on steps, checkpoints and runs, as far as they are known."""
     unit = (report.step_unit or StepUnit.STEP).value
+    begun = report.progress.saving
     if report.last_step is not None:
         total = report.progress.total
         of = f" of {total:,}" if total else ""
-        each = f", {report.step_seconds:.3g} s each" if report.step_seconds else ""
-        yield f"The last {unit} was {report.last_step:,}{of}{each}."
+        yield f"The last {unit} was {report.last_step:,}{of}{_each(report)}."
     if report.last_checkpoint_step is not None:
         kept = f"{unit} {report.last_checkpoint_step:,}"
         yield f"The last durable checkpoint is of {kept}{_lost(report)}."
-    elif report.last_step is not None and report.kind is not Happened.NONE:
+    elif report.last_step is not None and report.kind is not Happened.NONE and begun is None:
         yield "No durable checkpoint was seen."
+    if begun is not None and report.kind is not Happened.NONE:
+        yield f"A checkpoint of {unit} {begun:,} was begun and not seen completed."
     if report.attempts > 1:
         yield f"There were {report.attempts} runs; the figures are those of the last."
+
+
+def _each(report: Report) -> str:
+    """Return the time of a step; of tokens and samples nobody wants it."""
+    took = report.step_seconds
+    if not took or report.step_unit not in _COUNTED:
+        return ""
+    shown = show_span(seconds(took)) if took >= _LONG_STEP else f"{took:.3g} s"
+    return f", {shown} each"
 
 
 def _lost(report: Report) -> str:

@@ -22,7 +22,10 @@ from relight.cli.reports_said import (
     where,
 )
 from relight.cli.screens import plain
+from relight.model.advice import Decision
+from relight.model.findings import Domain
 from relight.model.reports import Happened, Report, RootLine
+from relight.rules.schema import Rule
 from relight.sources.archives.diagnosing import Diagnosed, Diagnoses
 
 MOST_ALTERNATIVES = 3
@@ -33,13 +36,13 @@ _LONGEST_CONTEXT = 240
 """Characters of a line that are shown: a flood on one line is no help."""
 
 
-def pages(diagnoses: Diagnoses, titles: Mapping[str, str]) -> Iterator[RenderableType]:
-    """Yield what is printed of each job; ``titles`` are those of the rules, by id."""
+def pages(diagnoses: Diagnoses, rules: Mapping[str, Rule]) -> Iterator[RenderableType]:
+    """Yield what is printed of each job; ``rules`` are those that were heard, by id."""
     for number, one in enumerate(diagnoses.jobs):
         if len(diagnoses.jobs) > 1:
             name = f"Job {one.job}" if one.job else "Logs without a job's number"
             yield Text(("\n" if number else "") + plain(name), style="bold underline")
-        yield from page(one, titles)
+        yield from page(one, rules)
     if diagnoses.is_partial:
         yield Text(
             "\nPart of the input could not be read, as standard error says: "
@@ -48,7 +51,7 @@ def pages(diagnoses: Diagnoses, titles: Mapping[str, str]) -> Iterator[Renderabl
         )
 
 
-def page(one: Diagnosed, titles: Mapping[str, str]) -> Iterator[RenderableType]:
+def page(one: Diagnosed, rules: Mapping[str, Rule]) -> Iterator[RenderableType]:
     """Yield what is printed of one job, part by part."""
     report = one.report
     word, sentence = headline(report)
@@ -57,26 +60,33 @@ def page(one: Diagnosed, titles: Mapping[str, str]) -> Iterator[RenderableType]:
         yield Text(plain(sentence), style=colour)
     else:
         yield Text.assemble((word, colour), "  ", (plain(sentence), "bold"))
-    yield Padding(_facts(report, titles), (1, 0, 0, 2))
+    yield Padding(_facts(report, rules), (1, 0, 0, 2))
     if report.root is not None:
-        yield from _part(f"The line that tells it: {place(report.root)}", _root(report.root))
+        is_known = report.domain is not Domain.UNKNOWN or report.cause in rules
+        title = "The line that tells it" if is_known else "The likeliest line"
+        yield from _part(f"{title}: {place(report.root)}", _root(report.root))
     if report.likely:
         lines = [
             (f"{plain(line.file)}:{line.line}", _cut(line.text, _LONGEST_CONTEXT))
             for line in report.likely[:MOST_LIKELY]
         ]
         yield from _part("Worth a look", _grid(lines))
-    if report.set_aside:
+    if report.set_aside and not _is_well(report):
         yield from _part("Set aside", _set_aside(report))
     if progress := list(how_far(report)):
         yield from _part("How far it came", *map(Text, progress))
     if report.alternatives:
         rows = [
-            (f"{other.confidence:.0%}", f"{_cause(other.cause, titles)}: {other.why}")
+            (f"{other.confidence:.0%}", f"{_cause(other.cause, rules)}: {other.why}")
             for other in report.alternatives[:MOST_ALTERNATIVES]
         ]
         yield from _part("It could also be", _grid(rows))
     yield Text("\n" + rest(one), style="dim")
+
+
+def _is_well(report: Report) -> bool:
+    """Return whether nothing is wrong, so that nobody asks what was set aside."""
+    return report.kind is Happened.NONE and report.decision is Decision.NONE
 
 
 def _part(title: str, *content: RenderableType) -> Iterator[RenderableType]:
@@ -84,20 +94,22 @@ def _part(title: str, *content: RenderableType) -> Iterator[RenderableType]:
     yield Padding(Group(*content), (0, 0, 0, 2))
 
 
-def _facts(report: Report, titles: Mapping[str, str]) -> RenderableType:
+def _facts(report: Report, rules: Mapping[str, Rule]) -> RenderableType:
     rows = [("domain", report.domain.value.replace("_", " "))]
     if report.cause:
-        rows.append(("cause", _cause(report.cause, titles)))
+        rows.append(("cause", _cause(report.cause, rules)))
     rows.append(("confidence", confidence(report)))
     if told := where(report):
         rows.append(("where", told))
     rows += [("suspect", told) for told in suspects(report)]
+    if report.cause in rules and report.kind is not Happened.NONE:
+        rows.append(("why", rules[report.cause].why))
     rows.append(("advice", advice(report)))
     return _grid(rows, bold_last=True)
 
 
-def _cause(rule: str, titles: Mapping[str, str]) -> str:
-    return f"{rule} ({titles[rule]})" if titles.get(rule) else rule
+def _cause(rule: str, rules: Mapping[str, Rule]) -> str:
+    return f"{rule} ({rules[rule].title})" if rule in rules else rule
 
 
 def _root(root: RootLine) -> RenderableType:
@@ -105,7 +117,7 @@ def _root(root: RootLine) -> RenderableType:
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
     for line in root.before:
-        table.add_row("", Text(_cut(line, _LONGEST_CONTEXT), style="dim"))
+        table.add_row("", _one_row(line))
     table.add_row(Text("»", style="bold red"), Text(_cut(root.text, _LONGEST_ROOT), style="bold"))
     for line in root.after:
         table.add_row("", _one_row(line))

@@ -17,9 +17,10 @@ from relight.cli.screens import plain, show_json, show_lines, show_table
 from relight.model.findings import Role
 from relight.perception.prefixes import listen
 from relight.perception.times import printed_time
+from relight.rules.families import FAMILIES
 from relight.rules.ledger import judge, read_ledger
 from relight.rules.linting import lint, shadowed
-from relight.rules.loading import Entry, catalogue
+from relight.rules.loading import PACKAGED, Entry, catalogue
 from relight.rules.needles import needles
 from relight.rules.pages import facts, index, page
 from relight.rules.patterns import CompiledRule, one_expression
@@ -45,6 +46,10 @@ def list_rules(
         for entry in catalogue(directories(rules))
         if entry.rule.status is not Status.RETIRED and family in ("", entry.rule.family)
     ]
+    if family not in ("", *FAMILIES):
+        known = ", ".join(sorted(FAMILIES))
+        typer.echo(f"relight: there is no family {plain(family)}; known are {known}", err=True)
+        raise typer.Exit(4)
     if as_json:
         show_json([_as_json(entry) for entry in entries])
         return
@@ -139,7 +144,9 @@ def check(
         number = len(problems)
         typer.echo(f"{count}: {number} problem{'s' if number > 1 else ''}", err=True)
         raise typer.Exit(1)
-    typer.echo(f"ok: {count}, {len(logs)} healthy logs")
+    own = [entry for entry in entries if entry.origin != PACKAGED or entry.changed]
+    of_site = f"; of the site: {', '.join(entry.rule.id for entry in own)}" if own else ""
+    typer.echo(f"ok: {count}, {len(logs)} healthy logs{plain(of_site)}")
 
 
 @app.command("test")

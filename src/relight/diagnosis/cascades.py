@@ -32,6 +32,7 @@ _LAST_ERRORS = frozenset(
 _ONE_MESSAGE = 4
 """Lines over which one message stretches."""
 _LOST = frozenset({"worker_process_lost", "user_code_exception"})
+_AGAIN = "it tells the same as the line that was chosen"
 
 
 class Unwound(Record, frozen=True, kw_only=True):
@@ -58,10 +59,12 @@ def unwind(findings: Sequence[Finding], places: Places) -> Unwound:
     root = _trusted(candidates, places)
     aside = [_named_another(one) for one in foreign]
     if root is None:
-        return Unwound(set_aside=(*aside, *(_unheard(one) for one in in_time_order(own))))
+        return Unwound(set_aside=(*aside, *unheard(own)))
     rivals = [one for one in candidates if one.rule != root.rule]
     known = {one.id for one in candidates}
     aside += [_explain(one, root) for one in in_time_order(own) if one.id not in known]
+    again = [one for one in candidates if one.rule == root.rule and one.id != root.id]
+    aside += [SetAside(finding=one.id, rule=one.rule, why=_AGAIN) for one in again]
     return Unwound(root=root, rivals=tuple(rivals), set_aside=tuple(aside))
 
 
@@ -191,9 +194,29 @@ def _named_another(one: Finding) -> SetAside:
     )
 
 
-def _unheard(one: Finding) -> SetAside:
-    why = _by_nature(one) or "nothing shows that anything broke"
-    return SetAside(finding=one.id, rule=one.rule, why=why)
+def unheard(findings: Sequence[Finding]) -> tuple[SetAside, ...]:
+    """Return findings that accuse where nothing is accused, each with why it is not heard."""
+    return tuple(
+        SetAside(
+            finding=one.id,
+            rule=one.rule,
+            why=_by_nature(one) or "nothing shows that it broke the run",
+        )
+        for one in in_time_order(findings)
+    )
+
+
+def passed_over(rivals: Sequence[Finding], cause: str, family: str) -> tuple[SetAside, ...]:
+    """Return rivals that are told as no cause beside ``cause`` of ``family``, each with why."""
+    same, other = f"it tells of the same trouble as {cause}", f"{cause} is likelier"
+    return tuple(
+        SetAside(
+            finding=one.id,
+            rule=one.rule,
+            why=_by_nature(one) or (same if one.family == family else other),
+        )
+        for one in rivals
+    )
 
 
 def _explain(one: Finding, root: Finding) -> SetAside:

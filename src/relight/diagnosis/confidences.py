@@ -8,12 +8,19 @@ from relight.model.findings import Finding, Kind, Role
 from relight.model.verdicts import Term
 
 _ROLE_WEIGHT = {Role.ROOT: 0.7, Role.EITHER: 0.45, Role.SYMPTOM: 0.25, Role.BENIGN: 0.05}
+_ROLE_WORDS = {
+    Role.ROOT: "the line can be the cause by itself",
+    Role.EITHER: "the line may be the cause",
+    Role.SYMPTOM: "only symptoms are seen",
+    Role.BENIGN: "only harmless lines are seen",
+}
 _LEAST, _MOST = 0.05, 0.98
 """Nothing that is read from a log is certain, and nothing that was read is worth nothing."""
 
 OF_NOTHING_WRONG = 0.9
 """Of a log that shows no trouble: what it does not show may yet have happened."""
 
+OF_A_LOG_WITHOUT_TRAINING = 0.5
 OF_AN_EMPTY_LOG = 0.05
 
 
@@ -21,7 +28,7 @@ def terms_of(
     root: Finding, *, points_at_node: bool, is_shared: bool, rivals: Sequence[Finding]
 ) -> tuple[Term, ...]:
     """Return what was weighed for a verdict whose cause is ``root``."""
-    terms = [Term(what=f"the evidence is of role {root.role}", weight=_ROLE_WEIGHT[root.role])]
+    terms = [Term(what=_ROLE_WORDS[root.role], weight=_ROLE_WEIGHT[root.role])]
     if points_at_node and not is_shared:
         terms.append(Term(what="it points at a node of this job", weight=0.15))
     if is_shared:

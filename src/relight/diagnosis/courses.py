@@ -19,7 +19,7 @@ LONGEST_PAUSE = seconds(1200)
 _HOUR = seconds(3_600)
 _WIDEST_ZONE = seconds(14.5 * 3_600)
 _NEAR = seconds(300)
-_REPORTS_MISSED = 30
+_REPORTS_MISSED = 15
 """Progress lines that may be missing before their absence means anything."""
 
 
@@ -54,6 +54,14 @@ class Stretch(Record, frozen=True, kw_only=True):
         return told.last_step >= told.total and (told.best_checkpoint or 0) >= told.last_step
 
     @property
+    def began_again(self) -> bool:
+        """Return whether the run went back to a checkpoint that it had made itself."""
+        told = self.progress
+        if told.resumed_from is None or told.first_step is None:
+            return False
+        return told.resumed_from >= told.first_step
+
+    @property
     def longest_pause(self) -> Span:
         """Return how long no step may be told while the run is well."""
         usual = max(self.progress.report_seconds or 0.0, self.progress.step_seconds or 0.0)
@@ -69,7 +77,7 @@ class Course:
     def __init__(self, stretches: Sequence[Stretch] = ()) -> None:
         self.stretches = tuple(stretches)
         told = [one for one in stretches if one.progress.last_step is not None]
-        self.best = max(told, key=lambda one: one.progress.last_step or 0, default=None)
+        self.best = max(told, key=lambda one: _reached(one.progress), default=None)
         self._of_file = {one.file: one for one in stretches}
 
     @property
@@ -109,11 +117,14 @@ class Course:
         if not seconds_a_report:
             return 0.0
         gained = between(finding.at, best.step_at)
-        return gained / seconds(seconds_a_report * (FEWEST_STEPS + FEWEST_REPORTS))
+        return gained / max(1, seconds(seconds_a_report * (FEWEST_STEPS + FEWEST_REPORTS)))
 
     def _by_count(self, finding: Finding, own: Stretch) -> float:
         told = own.progress
-        last = told.last_step or 0
+        last = _reached(told)
+        if finding.step is not None and told.last_step is not None:
+            # A counter that begins again each epoch is told as printed, or counted on.
+            last = min((one for one in (last, told.last_step) if one >= finding.step), default=last)
         if finding.step is None:
             gained = last - (told.first_step if told.first_step is not None else last)
         else:
@@ -171,3 +182,8 @@ def stretch_of(report: FileReport, run: Run) -> Stretch:
         step_at=run.progress.last_step_at,
         last_at=report.last_at,
     )
+
+
+def _reached(told: Progress) -> int:
+    """Return the step reached, counted on over epochs where the printed one begins again."""
+    return max(told.best_step or 0, told.last_step or 0)

@@ -89,7 +89,7 @@ def _known_lines(findings: Sequence[Finding]) -> dict[tuple[str, int], str]:
             continue
         text = _as_printed(one)
         known[one.place.file, one.place.line] = text
-        if _FIELD.search(text) is None:
+        if " : " not in text or _FIELD.search(text) is None:
             continue
         before = [line.text for line in one.evidence if not line.is_root]
         for back, line in enumerate(reversed(before), 1):
@@ -115,7 +115,8 @@ def _boxes(lines: dict[tuple[str, int], str]) -> Iterator[Death]:
     fields: dict[str, str] = {}
     begun: tuple[str, int] | None = None
     last = 0
-    for (file, number), text in sorted(lines.items()):
+    fields_only = [(place, text) for place, text in lines.items() if " : " in text]
+    for (file, number), text in sorted(fields_only):
         match = _FIELD.search(text)
         if match is None:
             continue
@@ -157,7 +158,10 @@ def _time(text: str) -> Instant | None:
 
 
 def _exit_lines(lines: dict[tuple[str, int], str]) -> Iterator[Death]:
-    for (file, number), text in sorted(lines.items()):
+    told_by_launchers = [
+        (place, text) for place, text in lines.items() if "srun: " in text or "pdsh@" in text
+    ]
+    for (file, number), text in sorted(told_by_launchers):
         if told := _PDSH.search(text):
             yield Death(
                 file=file,

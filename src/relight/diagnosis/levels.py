@@ -34,27 +34,30 @@ _GOES_ON = re.compile(
     r"|\bignoring|ignored\b"
 )
 
+_LEVELS = ("WARN", "Warning", "INFO")
+_GLOG = frozenset({"W", "I"})
 
-def is_mere_remark(line: str) -> bool:
+
+def is_mere_remark(line: str, *, tells_a_cause: bool = False) -> bool:
     """Tell whether a line calls itself a warning or a piece of information, and is no more.
 
-    The innermost level counts, and what stands behind it.
+    The innermost level counts, and what stands behind it. A line of which it is known that it
+    ``tells_a_cause`` does not become harmless by being called a piece of information.
     """
-    warning = _last(_WARNING, line)
-    information = _last(_INFORMATION, line)
-    if warning is None and information is None:
+    head = line[:_HEAD]
+    if not any(word in head for word in _LEVELS) and line.lstrip("[")[:1] not in _GLOG:
         return False
-    body_of_warning = -1 if warning is None else warning.end()
-    body_of_information = -1 if information is None else information.end()
-    if body_of_warning > body_of_information:
-        says_more, begins = _SAYS_MORE_THAN_WARNING, body_of_warning
-    else:
-        says_more, begins = _SAYS_MORE_THAN_INFORMATION, body_of_information
-    body = line[begins : begins + _BODY]
-    if says_more is _SAYS_MORE_THAN_INFORMATION and _GOES_ON.search(body):
+    warning, information = _end_of(_WARNING, head), _end_of(_INFORMATION, head)
+    body = line[max(warning, information) :][:_BODY]
+    if warning > information:
+        return _SAYS_MORE_THAN_WARNING.search(body) is None
+    if information < 0:
+        return False
+    if _GOES_ON.search(body):
         return True
-    return says_more.search(body) is None
+    return not tells_a_cause and _SAYS_MORE_THAN_INFORMATION.search(body) is None
 
 
-def _last(level: re.Pattern[str], line: str) -> re.Match[str] | None:
-    return max(level.finditer(line, 0, _HEAD), key=re.Match.end, default=None)
+def _end_of(level: re.Pattern[str], head: str) -> int:
+    """Return where the last of these levels ends, -1 where there is none."""
+    return max((match.end() for match in level.finditer(head)), default=-1)

@@ -8,15 +8,32 @@ arithmetic only where nothing contradicts it. What cannot be placed points nowhe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+
+import msgspec
 
 from relight.diagnosis.deaths import Death, deaths_in, pids_in, root_text
 from relight.model.findings import Finding, Provenance
 from relight.model.jobs import Allocation
+from relight.model.records import Record
 
 _NO_NODE = frozenset({"localhost", "localhost.localdomain", "127.0.0.1"})
 _PREFIX = 100
 """Characters in which a line's prefixes name its writer."""
+
+
+class Hosts(Record, frozen=True, kw_only=True):
+    """Hosts that are known beside what was found.
+
+    ``heard`` are those that wrote anything at all, ``of_ranks`` tells where ranks said at their
+    start that they run.
+    """
+
+    heard: frozenset[str] = frozenset()
+    of_ranks: dict[int, str] = msgspec.field(default_factory=dict)
+
+
+_NO_HOSTS = Hosts()
 
 
 class Places:
@@ -24,8 +41,7 @@ class Places:
 
     ``is_whole`` False says that the allocation is not known and holds only the nodes that
     the log prints: then a job with one of them may have others. ``aftermath`` are the ids of
-    findings that came after the run was told to stop, ``heard`` hosts that wrote anything at
-    all.
+    findings that came after the run was told to stop.
     """
 
     def __init__(
@@ -35,9 +51,9 @@ class Places:
         *,
         is_whole: bool = True,
         aftermath: frozenset[str] = frozenset(),
-        heard: frozenset[str] = frozenset(),
+        hosts: Hosts = _NO_HOSTS,
     ) -> None:
-        self.heard = heard
+        self.heard = hosts.heard
         self.allocation = allocation
         self.is_whole = is_whole
         told = deaths_in(findings)
@@ -57,7 +73,10 @@ class Places:
         }
         self._members: dict[str, str | None] = {}
         self._of_task = self._printed_tasks()
-        self._of_rank = self._printed_ranks(findings)
+        self._of_rank = {
+            **{rank: node for rank, host in hosts.of_ranks.items() if (node := self.member(host))},
+            **self._printed_ranks(findings),
+        }
         self._arithmetic = all(
             allocation.node_of_task(task) in (None, node) for task, node in self._of_task.items()
         )
@@ -155,9 +174,9 @@ class Places:
         return {rank: node for node, rank in members if node is not None}
 
 
-def printed_allocation(findings: Sequence[Finding]) -> Allocation:
+def printed_allocation(findings: Sequence[Finding], started: Iterable[str] = ()) -> Allocation:
     """Return the nodes that a log prints, in order: all that is known where no one gave more."""
-    hosts = [host for one in findings for host in one.nodes]
+    hosts = [*started, *(host for one in findings for host in one.nodes)]
     hosts += [host for death in deaths_in(findings) for host in death.hosts]
     named = (host for host in hosts if host and host not in _NO_NODE)
     return Allocation(nodes=tuple(dict.fromkeys(named)))

@@ -19,6 +19,10 @@ from relight.model.verdicts import SetAside
 
 _OUTLIVES_AN_ENDING = frozenset({"host_oom_kill", "node_failure"})
 """Families that a run that was told to stop does not print by stopping."""
+_ON_ITS_WAY = 2.5
+"""Margins of survival that a run may still complete while it is being killed."""
+_ONE_MESSAGE = 3
+"""Lines over which one message may stretch."""
 _PUT_BACK = 10.0
 """A survived line explains a death only when it lies less than this many margins before it."""
 _CLEAN_UP = frozenset(
@@ -47,8 +51,12 @@ _CLEAN_UP = frozenset(
 
 _BY_FORCE = re.compile(r"slurmstepd|CANCELLED AT|DUE TO (?:TIME LIMIT|PREEMPTION)").search
 """Who ends a run so gives it no time to do anything of its own."""
+_UPTIME = re.compile(r"(?:^|\W)\[ {0,6}\d{1,9}\.\d{6}\] ").search
 _HANDLES = re.compile(r"(?i)requeue|checkpoint|\bsave|handle_?(?:r|signal|preempt|timeout)").search
 """Frames of a program's own handling of a word to stop."""
+
+HARMLESS = "it looks alarming and is harmless"
+"""Why a line of a benign rule is set aside."""
 
 
 class Sifted(Record, frozen=True, kw_only=True):
@@ -78,7 +86,7 @@ class Sifted(Record, frozen=True, kw_only=True):
         said = (
             (self.recovered, "the run went on and completed steps after it"),
             (self.teardown, "it was printed after the work was done"),
-            (self.benign, "it looks alarming and is harmless"),
+            (self.benign, HARMLESS),
             (self.aftermath, "it was printed after the run had been told to stop"),
         )
         return tuple(
@@ -111,6 +119,12 @@ def sift(findings: Sequence[Finding], course: Course) -> Sifted:
     if recovered and _is_unexplained_death(live, ending, is_finished=is_finished):
         back, recovered = _parted(recovered, lambda one: course.steps_after(one) < _PUT_BACK)
         live = [*back, *live]
+    elif recovered and _is_forced(ending) and not live:
+        back, recovered = _parted(recovered, lambda one: _led_to_force(one, course))
+        live = back
+    elif recovered and _is_death_without_root(live, ending, is_finished=is_finished):
+        back, recovered = _parted(recovered, _is_by_kernels_clock)
+        live = [*back, *live]
     return Sifted(
         live=tuple(live),
         ending=ending,
@@ -139,10 +153,15 @@ def _ending(endings: Sequence[Finding], course: Course, *, is_finished: bool) ->
 
 
 def _is_outlived(ending: Finding, ordered: Sequence[Finding], course: Course) -> bool:
-    """Tell whether a run that had been ended began again, and then broke of something else."""
-    if ending.ending is End.FINISHED or course.steps_after(ending) < 1:
+    """Tell whether a run that had been ended began again.
+
+    It went on from a checkpoint of its own, or broke of something else later.
+    """
+    gone_on = course.steps_after(ending)
+    if ending.ending is End.FINISHED or gone_on < 1:
         return False
-    return any(
+    own = course.of(ending.place.file) if ending.place else None
+    return (own is not None and own.began_again) or any(
         _may_be_cause(one) and _comes_after(one, ending) and course.steps_after(one) < 1
         for one in ordered
     )
@@ -226,13 +245,23 @@ def _is_aftermath(one: Finding, after: frozenset[str], ending: Finding | None) -
     A machine that is taken away goes as it was said to. What breaks in a program's own
     handling of the word, its saving and requeuing, is a failure of its own.
     """
-    if ending is None or one.id not in after:
+    if ending is None:
         return False
+    is_after = one.id in after
     if one.family == "node_failure" and ending.ending is End.PREEMPTED:
-        return not ending.nodes or not one.nodes or bool({*one.nodes} & {*ending.nodes})
+        is_same = not ending.nodes or not one.nodes or bool({*one.nodes} & {*ending.nodes})
+        return is_same and (is_after or _is_in_one_message(one, ending))
+    if not is_after:
+        return False
     if one.family in _OUTLIVES_AN_ENDING or one.domain is Domain.HARDWARE:
         return False
     return not (_may_be_cause(one) and _is_in_handling(one, ending))
+
+
+def _is_in_one_message(one: Finding, other: Finding) -> bool:
+    if one.place is None or other.place is None or one.place.file != other.place.file:
+        return False
+    return abs(one.place.line - other.place.line) <= _ONE_MESSAGE
 
 
 def _is_in_handling(one: Finding, ending: Finding) -> bool:
@@ -249,15 +278,39 @@ def _is_unexplained_death(
 
     Slurm cancels what is left of a step when one of its tasks has died.
     """
-    if is_finished or not live or (ending is not None and ending.ending is not End.CANCELLED):
+    is_only_symptoms = all(one.role is Role.SYMPTOM and one.kind is not Kind.HANG for one in live)
+    return is_only_symptoms and _is_death_without_root(live, ending, is_finished=is_finished)
+
+
+def _is_death_without_root(
+    live: Sequence[Finding], ending: Finding | None, *, is_finished: bool
+) -> bool:
+    if is_finished or (ending is not None and ending.ending is not End.CANCELLED):
         return False
-    return all(one.role is Role.SYMPTOM and one.kind is not Kind.HANG for one in live) and any(
-        one.remedy is not Remedy.REPORT for one in live
-    )
+    died = any(one.remedy is not Remedy.REPORT and one.kind is not Kind.SLOW for one in live)
+    return died and not any(one.role is Role.ROOT for one in live)
+
+
+def _is_forced(ending: Finding | None) -> bool:
+    return ending is not None and _BY_FORCE(root_text(ending)) is not None
+
+
+def _led_to_force(one: Finding, course: Course) -> bool:
+    """Tell whether a line says that processes were killed, a few steps before all were."""
+    is_kill = one.family in _OUTLIVES_AN_ENDING and one.role is not Role.SYMPTOM
+    return is_kill and course.steps_after(one) < _ON_ITS_WAY
+
+
+def _is_by_kernels_clock(one: Finding) -> bool:
+    """Tell whether a broken machine is told by seconds since its start.
+
+    Such lines stand together, before or behind those of the job, whenever they were written.
+    """
+    return one.domain is Domain.HARDWARE and _UPTIME(root_text(one)) is not None
 
 
 def is_mere_warning(one: Finding) -> bool:
     """Tell whether a line calls itself a warning or a piece of information."""
     if one.kind in (Kind.SLOW, Kind.HANG, Kind.NODE, Kind.ENDING, Kind.NUMERIC):
         return False
-    return is_mere_remark(root_text(one))
+    return is_mere_remark(root_text(one), tells_a_cause=one.role is Role.ROOT)

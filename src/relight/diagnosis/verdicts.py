@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from relight.diagnosis import confidences
-from relight.diagnosis.cascades import Unwound, unwind
+from relight.diagnosis.cascades import Unwound, passed_over, unwind
 from relight.diagnosis.clocks import in_time_order
 from relight.diagnosis.courses import Course
 from relight.diagnosis.culprits import common_end
@@ -24,8 +23,10 @@ from relight.diagnosis.locating import (
     rank_that_died,
     ranks_of_cause,
 )
+from relight.diagnosis.naming import by_one_name
 from relight.diagnosis.placing import Places
 from relight.diagnosis.reaching import domain_of, extent_of, remedy_of
+from relight.diagnosis.sentences import clause, plainly, sentence_of
 from relight.model.findings import Domain, Finding, Kind, Remedy, Role
 from relight.model.jobs import Allocation, JobState
 from relight.model.records import Record
@@ -34,12 +35,9 @@ from relight.model.verdicts import Alternative, Suspect, Term, Verdict
 _BLAMES_A_NODE = frozenset({Remedy.RESTART_EXCLUDING_NODE, Remedy.RESTART_EXCLUDING_NODE_AND_DRAIN})
 _NEEDS_ANOTHER_NODE = frozenset({Domain.APPLICATION, Domain.USER, Domain.SYSTEM_SOFTWARE})
 """Domains of causes that an exit alone does not make those of its node."""
-_AFTER_A_CAPITAL = frozenset(" abcdefghijklmnopqrstuvwxyz")
 _MOST_SUSPECTS_SHARE = 0.5
 """When more than this share of the nodes shows the same thing, it is no longer a node's fault."""
-_NUMBER = re.compile(r"(?<![\w.])\d{1,7}(?![\w.])")
-_SHOWN_RANKS = 4
-_SHOWN_NODES = 3
+_MOST_ALTERNATIVES = 5
 
 
 class Located(Record, frozen=True, kw_only=True):
@@ -70,6 +68,7 @@ def diagnose(
     plain = verdict_of_plain_ending(ending)
     if plain is not None:
         return plain
+    findings = by_one_name(findings, allocation)
     located = locate(findings, Places(findings, allocation), ending)
     return located.verdict if located is not None else verdict_without_findings(ending, logs_unseen)
 
@@ -113,7 +112,7 @@ def _node_lost(
     before = next((one for one in possible if one.kind is not Kind.NODE), None)
     told = ""
     if before is not None:
-        told = f"; before that, {clause(before.sentence)}"
+        told = f"; before that, {clause(plainly(before.sentence))}"
     where = "a node of the job failed"
     if lost:
         where = f"{'node' if len(lost) == 1 else 'nodes'} {', '.join(lost)} failed"
@@ -122,6 +121,7 @@ def _node_lost(
     root = before or unwound.root
     if naming and not is_seen and not _led_to_loss(before, lost, places):
         root = naming[0]
+    others = [one for one in possible if one is not root]
     remedy = Remedy.RESTART_EXCLUDING_NODE if lost else Remedy.RESTART
     verdict = Verdict(
         domain=Domain.HARDWARE,
@@ -136,7 +136,10 @@ def _node_lost(
         terms=(Term(what=f"it failed {source}", weight=confidence),),
         root=root.id if root else "",
         evidence=root.evidence if root else (),
-        set_aside=unwound.set_aside,
+        set_aside=(
+            *unwound.set_aside,
+            *passed_over(others, "node-failure", "node_failure"),
+        ),
     )
     return Located(verdict=verdict, root=root, nodes=lost, remedy=remedy)
 
@@ -167,18 +170,24 @@ def _from_root(
     member = _member(common, places) if common else None
     if member is not None:
         nodes, remedy = (member,), Remedy.RESTART_EXCLUDING_NODE
+    is_certain = is_located(root) or member is not None
     blamed = remedy in _BLAMES_A_NODE
     shared = blamed and _is_everywhere(nodes, places.allocation)
     suspects = _suspects(nodes, same, places) if blamed and not shared else ()
     rivals = _other_causes(root, unwound.rivals)
-    terms = confidences.terms_of(root, points_at_node=bool(nodes), is_shared=shared, rivals=rivals)
+    terms = confidences.terms_of(
+        root, points_at_node=bool(nodes) and is_certain, is_shared=shared, rivals=rivals
+    )
+    told = _alternatives(rivals)
+    causes = {one.cause for one in told}
+    dropped = [one for one in unwound.rivals if one.rule not in causes and one.id != root.id]
     verdict = Verdict(
         domain=domain_of(root, extent),
         cause=root.rule,
         family=root.family,
         kind=root.kind,
         remedy=_safe_remedy(root, remedy, has_suspects=bool(suspects)),
-        sentence=_sentence(root, nodes, ranks),
+        sentence=sentence_of(root, nodes if is_certain else (), ranks),
         fingerprint=root.fingerprint or root.rule,
         suspects=suspects,
         ranks=ranks,
@@ -186,10 +195,10 @@ def _from_root(
         terms=terms,
         root=root.id,
         evidence=root.evidence,
-        set_aside=unwound.set_aside,
-        alternatives=_alternatives(rivals),
+        set_aside=(*unwound.set_aside, *passed_over(dropped, root.rule, root.family)),
+        alternatives=told,
     )
-    named = nodes if is_located(root) or member is not None else ()
+    named = nodes if is_certain else ()
     if not named:
         named = only_host_of_trouble(root, findings, places)
         if named and root.domain in _NEEDS_ANOTHER_NODE and not places.stopped_nodes() - {*named}:
@@ -242,37 +251,6 @@ def _why_there(node: str, same: Sequence[Finding], places: Places) -> str:
     return "the first task that died was there"
 
 
-def _sentence(root: Finding, nodes: tuple[str, ...], ranks: tuple[int, ...]) -> str:
-    """Return what happened with where: victims that wait print it elsewhere than it happened."""
-    said = clause(root.sentence)
-    if root.kind is Kind.HANG and root.role is Role.SYMPTOM:
-        where = _where(ranks, ())
-        return f"{said}; it is probably {where}" if where else said
-    told = {int(number) for number in _NUMBER.findall(said)} if "rank" in said.lower() else set()
-    where = _where(
-        () if told.issuperset(ranks) else ranks, tuple(n for n in nodes if n not in said)
-    )
-    return f"{said} ({where})" if where else said
-
-
-def _where(ranks: tuple[int, ...], nodes: tuple[str, ...]) -> str:
-    """Return a place in words: ``rank 3 on node-7``."""
-    hosts = ", ".join(nodes[:_SHOWN_NODES]) + (", …" if len(nodes) > _SHOWN_NODES else "")
-    if not ranks:
-        return hosts
-    shown = ", ".join(str(rank) for rank in ranks[:_SHOWN_RANKS])
-    shown += ", …" if len(ranks) > _SHOWN_RANKS else ""
-    named = f"rank{'s' if len(ranks) > 1 else ''} {shown}"
-    return f"{named} on {hosts}" if hosts else named
-
-
-def clause(sentence: str) -> str:
-    """Return a sentence as part of another: without full stop, its first word uncapitalised."""
-    words = sentence.rstrip(". ")
-    starts_plainly = len(words) > 1 and words[0].isupper() and words[1] in _AFTER_A_CAPITAL
-    return words[0].lower() + words[1:] if starts_plainly else words
-
-
 def _other_causes(root: Finding, rivals: Sequence[Finding]) -> tuple[Finding, ...]:
     """Return the rivals that would be another cause, and not another word for the same.
 
@@ -295,7 +273,7 @@ def _alternatives(rivals: Sequence[Finding]) -> tuple[Alternative, ...]:
             cause=one.rule,
             domain=one.domain,
             confidence=confidences.of_rival(one),
-            why=one.sentence,
+            why=plainly(one.sentence),
         )
-        for one in list(seen.values())[:5]
+        for one in list(seen.values())[:_MOST_ALTERNATIVES]
     )

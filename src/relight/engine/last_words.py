@@ -6,10 +6,11 @@ import re
 from collections.abc import Sequence
 
 from relight.diagnosis.courses import Course
+from relight.diagnosis.deaths import root_text
 from relight.diagnosis.showing import last_progress_line, root_line
 from relight.diagnosis.sifting import Sifted
-from relight.engine.own_clocks import own_time
-from relight.model.findings import Finding, Kind
+from relight.engine.own_clocks import bare, own_time
+from relight.model.findings import Finding, Kind, Role
 from relight.model.reports import FileReport, Shown
 from relight.perception.likely import death_in
 from relight.perception.prefixes import listen
@@ -26,6 +27,8 @@ _RANK_ON = re.compile(
     r"(?P<node>[a-z][\w.-]{0,100})"
 ).finditer
 _FEWEST_TIMES = 2
+_ONE_VOICE_EACH = 64
+"""Lines below an exception in which other ranks may print the same one without its traceback."""
 _MOST_FILES_HEARD = 64
 """Files whose last lines are searched for the names of hosts: a file a rank has one host."""
 
@@ -34,7 +37,7 @@ def hosts_heard(files: Sequence[FileReport]) -> frozenset[str]:
     """Return the hosts whose prefix stands before any of the last lines, or in a file's name."""
     named = {file.node for file in files}
     lines = [line for file in files[:_MOST_FILES_HEARD] for line in file.tail]
-    voices = {listen(line.text).node for line in lines}
+    voices = {listen(bare(line.text)).node for line in lines}
     return frozenset(node for node in voices | named if node)
 
 
@@ -78,6 +81,22 @@ def nodes_named_below(
         return ()
     named = (match for line in shown.after for match in _RANK_ON(line))
     return tuple(dict.fromkeys(one["node"] for one in named if int(one["rank"]) in ranks))
+
+
+def ranks_alike(
+    root: Finding | None, ranks: tuple[int, ...], files: Sequence[FileReport]
+) -> tuple[int, ...]:
+    """Return ranks with those whose lines just below say word for word the same as the root's."""
+    if root is None or root.place is None or not ranks or root.role is Role.SYMPTOM:
+        return ranks
+    place, said = root.place, listen(bare(root_text(root))).body.strip()
+    if root.kind is not Kind.CRASH or ": " not in said:
+        return ranks
+    tail = next((file.tail for file in files if file.file == place.file), ())
+    below = [line for line in tail if 0 < line.line - place.line <= _ONE_VOICE_EACH]
+    voices = [listen(bare(line.text)) for line in below]
+    alike = {one.rank for one in voices if one.rank is not None and one.body.strip() == said}
+    return ranks if alike <= {*ranks} else tuple(sorted({*ranks, *alike}))
 
 
 def death_after(lines: Sequence[Shown], sifted: Sifted) -> Shown | None:

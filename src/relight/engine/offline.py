@@ -8,9 +8,11 @@ from typing import assert_never
 import msgspec
 
 from relight.diagnosis import confidences
+from relight.diagnosis.cascades import unheard
 from relight.diagnosis.courses import Course
 from relight.diagnosis.deaths import root_text
 from relight.diagnosis.endings import Ending
+from relight.diagnosis.sentences import completed, sentence_of
 from relight.diagnosis.showing import (
     last_progress_line,
     root_line,
@@ -19,7 +21,8 @@ from relight.diagnosis.showing import (
 )
 from relight.diagnosis.sifting import is_mere_warning
 from relight.diagnosis.verdicts import Located, locate
-from relight.engine.last_words import nodes_named_below, saves_itself
+from relight.engine.grounds import ground, requeued
+from relight.engine.last_words import nodes_named_below, ranks_alike, saves_itself
 from relight.engine.own_clocks import own_time
 from relight.engine.readings import Reading, read
 from relight.model.findings import Domain, End, Finding, Kind, Remedy, Role
@@ -45,7 +48,7 @@ from relight.policy.lone import (
     rule_on_unknown,
 )
 
-MOST_SET_ASIDE = 20
+MOST_SET_ASIDE = 50
 """Kinds of lines that were set aside and are told."""
 _TOLD_TO_STOP = frozenset({End.CANCELLED, End.PREEMPTED, End.TIMEOUT})
 
@@ -121,6 +124,13 @@ def _failed(located: Located, reading: Reading) -> Report:
         ),
     )
     report = _report(reading, ruling)
+    ranks = ranks_alike(root, located.ranks, reading.files)
+    said = verdict.sentence
+    if root is not None and ranks != located.ranks:
+        said = sentence_of(root, root.nodes, ranks)
+    shown = root_line(root, reading.files)
+    if root is not None and shown is not None and shown.after:
+        said = completed(said, root, shown.after[0])
     return msgspec.structs.replace(
         report,
         kind=_happened(verdict.kind),
@@ -128,9 +138,9 @@ def _failed(located: Located, reading: Reading) -> Report:
         cause=verdict.cause,
         family=verdict.family,
         confidence=verdict.confidence,
-        sentence=_as_sentence(verdict.sentence),
-        root=root_line(root, reading.files),
-        ranks=located.ranks,
+        sentence=_as_sentence(said),
+        root=shown,
+        ranks=ranks,
         nodes=located.nodes or nodes_named_below(root, located.ranks, reading.files),
         suspects=verdict.suspects,
         terms=verdict.terms,
@@ -149,7 +159,8 @@ def _ended(reading: Reading, ending: Finding | None) -> Report:
         return msgspec.structs.replace(
             report, ending=kind, family=family, cause="finished", sentence=sentence
         )
-    requeues = ending.family == "graceful_checkpoint_exit" and ending.remedy is Remedy.END
+    answered = ending.family == "graceful_checkpoint_exit" and ending.remedy is Remedy.END
+    requeues = answered or requeued(reading.findings)
     report = _report(reading, rule_on_ending(kind, requeues_itself=requeues))
     return msgspec.structs.replace(
         report,
@@ -175,6 +186,9 @@ def _told_to_stop(reading: Reading, word: Finding) -> Report:
         family="graceful_checkpoint_exit" if saves else "user_cancelled",
         sentence=f"The run was told to stop from outside{said}; the log does not say who told it.",
         root=root_line(word, reading.files),
+        set_aside=_set_aside(
+            reading, unheard([one for one in reading.sifted.live if one is not word])
+        ),
     )
 
 
@@ -245,13 +259,32 @@ def _well(reading: Reading) -> Report:
     elif sifted.recovered or sifted.live:
         family, words = "benign_warning", "what looks alarming had no effect"
     else:
-        family, words = "healthy_running", "the log shows a run that is well"
+        family, words = "healthy_running", "no line tells of trouble"
     return msgspec.structs.replace(
         _report(reading, rule_on_health()),
         family=family,
         cause=family.replace("_", "-"),
-        sentence=f"Nothing wrong: {words}.",
+        confidence=_of_health(reading),
+        sentence=f"Nothing wrong: {words}{_how_it_ends(reading)}.",
     )
+
+
+def _how_it_ends(reading: Reading) -> str:
+    """Return what a log without trouble leaves open: it cannot tell a silent death from life."""
+    best = reading.course.best
+    if best is None or best.progress.last_step is None:
+        return ", and none of training either"
+    step, total = best.progress.last_step, best.progress.total
+    if total and step < total:
+        last, unit = f"{step:,} of {total:,}", best.progress.unit.value
+        return f"; the log ends at {unit} {last}, so it still runs or died without a word"
+    return ""
+
+
+def _of_health(reading: Reading) -> float:
+    if reading.course.best is None:
+        return confidences.OF_A_LOG_WITHOUT_TRAINING
+    return confidences.OF_NOTHING_WRONG
 
 
 def _family_of(benign: Sequence[Finding]) -> str:
@@ -275,7 +308,7 @@ def _report(reading: Reading, ruling: Ruling) -> Report:
         decision=ruling.decision,
         confidence=confidences.OF_NOTHING_WRONG,
         sentence="",
-        why=ruling.reason.sentence,
+        why=_why(ruling, reading),
         exclude=ruling.exclude,
         last_step=progress.last_step,
         step_unit=progress.unit if best is not None else None,
@@ -283,7 +316,18 @@ def _report(reading: Reading, ruling: Ruling) -> Report:
         attempts=reading.attempts,
         last_checkpoint_step=max((one for one in saved if one is not None), default=None),
         progress=progress,
-        set_aside=_set_aside(reading, ()),
+        set_aside=_set_aside(reading, unheard(reading.sifted.live)),
+    )
+
+
+def _why(ruling: Ruling, reading: Reading) -> str:
+    """Return why a ruling was made; a checkpoint that it began from was seen too."""
+    seen = [one.progress for one in reading.course.stretches]
+    return ground(
+        ruling,
+        saw_checkpoint=any(one.best_checkpoint or one.resumed_from for one in seen),
+        was_requeued=requeued(reading.findings),
+        steps=_steps(reading),
     )
 
 

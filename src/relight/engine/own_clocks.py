@@ -27,8 +27,17 @@ _HEAD = 160
 """Characters from the start of a line in which its own time stands."""
 _SLACK = seconds(60)
 """Writers of one file may be this far apart: buffers are flushed late."""
+_LOOKED_AT = 100
+"""Last lines of a file by which its clock is judged."""
 _FEWEST = 3
 """Equal times that show that a clock stands still; two lines may share a second."""
+
+
+def bare(line: str) -> str:
+    """Return the first line of what an envelope carries, the line itself where it is none."""
+    if not line.startswith('{"'):
+        return line
+    return unwrapped(line.encode(errors="replace"))[0].decode(errors="replace")
 
 
 def own_time(line: str) -> tuple[Instant, str] | None:
@@ -36,8 +45,7 @@ def own_time(line: str) -> tuple[Instant, str] | None:
 
     What slurmstepd says of the time inside its message is not in front.
     """
-    text = unwrapped(line.encode(errors="replace"))[0].decode(errors="replace")
-    text = text.partition("CANCELLED AT")[0]
+    text = bare(line).partition("CANCELLED AT")[0]
     at = printed_time(text)
     if at is None:
         return None
@@ -66,7 +74,7 @@ def by_own_clock(stretch: Stretch, file: FileReport) -> Stretch:
 
 def _last_of(file: FileReport, dress: str) -> Instant | None:
     """Return the last time of that dress in a file, None where it is no clock."""
-    found = [told for line in file.tail if (told := own_time(line.text)) is not None]
+    found = [told for line in file.tail[-_LOOKED_AT:] if (told := own_time(line.text)) is not None]
     return _if_running([at for at, worn in found if worn == dress])
 
 

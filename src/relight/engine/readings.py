@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import msgspec
 
 from relight.diagnosis.courses import Course, last_run, stretch_of
-from relight.diagnosis.placing import Places, printed_allocation
+from relight.diagnosis.naming import by_one_name
+from relight.diagnosis.placing import Hosts, Places, printed_allocation
 from relight.diagnosis.sifting import Sifted, sift
 from relight.engine.last_words import (
     after_progress,
@@ -42,7 +43,11 @@ class Reading:
 
 
 def read(files: Sequence[FileReport], allocation: Allocation) -> Reading:
-    """Return what the last runs of the files tell; ``allocation`` may be empty."""
+    """Return what the last runs of the files tell; ``allocation`` may be empty.
+
+    The order in which the files are given says nothing.
+    """
+    files = sorted(files, key=lambda one: one.file)
     fresh: list[Finding] = []
     earlier: list[Finding] = []
     stretches = []
@@ -54,15 +59,17 @@ def read(files: Sequence[FileReport], allocation: Allocation) -> Reading:
         earlier += [one for one in file.findings if one.run < run.number]
         stretches.append(by_own_clock(stretch_of(file, run), file))
     course = Course(stretches)
+    fresh = by_one_name(fresh, allocation)
     is_whole = bool(allocation.nodes)
-    ground = allocation if is_whole else printed_allocation(fresh)
+    hosts = _hosts_of_ranks(files)
+    ground = allocation if is_whole else printed_allocation(fresh, hosts.values())
     sifted = _without_exit_noise(sift(fresh, course), files, course)
     places = Places(
         fresh,
         ground,
         is_whole=is_whole,
         aftermath=frozenset(one.id for one in sifted.aftermath),
-        heard=hosts_heard(files),
+        hosts=Hosts(heard=hosts_heard(files), of_ranks=hosts),
     )
     after, own = after_progress(files, course)
     return Reading(
@@ -76,6 +83,15 @@ def read(files: Sequence[FileReport], allocation: Allocation) -> Reading:
         death=death_after(after, sifted),
         spoke_on=spoke_on(own, course),
     )
+
+
+def _hosts_of_ranks(files: Sequence[FileReport]) -> dict[int, str]:
+    """Return where ranks said at start that they run; a rank of which two files differ, nowhere."""
+    told: dict[int, set[str]] = {}
+    for file in files:
+        for rank, host in file.hosts.items():
+            told.setdefault(rank, set()).add(host)
+    return {rank: min(hosts) for rank, hosts in sorted(told.items()) if len(hosts) == 1}
 
 
 def _without_exit_noise(sifted: Sifted, files: Sequence[FileReport], course: Course) -> Sifted:

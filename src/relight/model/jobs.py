@@ -225,9 +225,7 @@ class Allocation(Record, frozen=True, kw_only=True):
             return None
         short = host.partition(".")[0]
         alike = [
-            node
-            for node in self.nodes
-            if node.partition(".")[0] == short and not _is_address(node)
+            node for node in self.nodes if node.partition(".")[0] == short and not _is_address(node)
         ]
         return alike[0] if len(alike) == 1 else None
 

@@ -23,7 +23,8 @@ from relight.model.records import Record
 from relight.model.signals import FileUnseen, Mark, Reading
 from relight.perception.ears import Ears
 from relight.perception.lines import FileState
-from relight.perception.listening import Listener, Memory
+from relight.perception.listening import Listener
+from relight.perception.memories import Memory
 from relight.perception.progress.sampling import GRID, Grid
 from relight.perception.progress.states import ProgressState
 from relight.perception.progress.tallies import Tally

@@ -13,12 +13,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+
+import msgspec
 
 MOST_BYTES = 64 * 1024
 """A longer envelope is left as it is."""
 MOST_LINES = 200
-"""Lines kept of one message: a traceback has fewer."""
+"""Lines kept of one message, the first and the last: a traceback has fewer."""
 
 _OPENING = b'{"'
 _QUOTED = b' msg="'
@@ -31,10 +33,14 @@ _EXCEPTIONS = ("exc_info", "exception", "stack_trace")
 _HOSTS = ("hostname", "host", "node", "node_name", "_HOSTNAME")
 _PODS = ("pod", "pod_name")
 _RANKS = ("rank", "global_rank")
+_MOST_PARTS = 8
 _PLACES = ("kubernetes", "resource", "labels", "jsonPayload")
 """Parts of an envelope in which the host and the pod may stand."""
-_BEHIND = tuple(end + _OPENING for end in (b"\n", b"Z ", b" F ", b"| ", b": "))
-"""How a line that is an envelope, or the prefix before it, ends before the envelope opens."""
+_LINE_FEED = 10
+_BEFORE = (b"Z ", b"F ", b"| ", b": ")
+"""How what stands before an envelope ends."""
+SIGNS = (_OPENING, _QUOTED)
+"""What every envelope holds one of."""
 _KEY = re.compile("|".join(f'"{name}" ?:' for name in _MESSAGES).encode())
 _EPOCH = re.compile(r"1\d{9}(?:\.\d{1,9})?")
 _LOGFMT = re.compile(
@@ -43,15 +49,16 @@ _LOGFMT = re.compile(
     r"msg=\"(?P<message>(?:[^\"\\]|\\.)*)\"(?P<rest>.*)",
     re.DOTALL,
 )
-_ESCAPED = re.compile(r"\\(.)")
-_MEANT = {"n": "\n", "t": "\t", "r": " "}
+_ESCAPED = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2})|(.))")
+_MEANT = {"n": "\n", "t": "\t", "r": "\r"}
+_ENDS = re.compile(r"\r*\n|\r+")
 
 
-def may_hold_envelopes(text: bytes) -> bool:
-    """Return whether a line of ``text`` may be an envelope: quick, and never wrongly no."""
-    if text.startswith(_OPENING) or _QUOTED in text:
+def may_open(text: bytes, at: int) -> bool:
+    """Return whether an envelope may open where one of ``SIGNS`` stands in ``text``."""
+    if text.startswith(_QUOTED, at):
         return True
-    return _OPENING in text and any(one in text for one in _BEHIND)
+    return at == 0 or text[at - 1] == _LINE_FEED or text[max(at - 2, 0) : at] in _BEFORE
 
 
 def unwrapped(line: bytes) -> list[bytes]:
@@ -67,12 +74,9 @@ def unwrapped(line: bytes) -> list[bytes]:
 
 
 def _of_json(line: bytes, at: int) -> list[bytes]:
-    try:
-        envelope = json.loads(line[at:])
-    except (ValueError, RecursionError):
-        return [line]
-    message = _message(envelope) if isinstance(envelope, dict) else None
-    if message is None or (at and not _is_prefix(line[:at])):
+    envelope = _decoded(line[at:])
+    message = None if envelope is None else _message(envelope)
+    if envelope is None or message is None or (at and not line[:at].endswith(_BEFORE)):
         return [line]
     exception = next((envelope[key] for key in _EXCEPTIONS if envelope.get(key)), None)
     if isinstance(exception, str):
@@ -80,9 +84,15 @@ def _of_json(line: bytes, at: int) -> list[bytes]:
     return _lines(line[:at].decode(errors="replace") + _head(envelope), message)
 
 
-def _is_prefix(before: bytes) -> bool:
-    """Return whether what stands before a brace ends as prefixes do, and not as a sentence."""
-    return before.endswith(tuple(one[: -len(_OPENING)] for one in _BEHIND[1:]))
+def _decoded(text: bytes) -> dict[str, object] | None:
+    """Return the record that JSON tells, None when it is none; Python's own writes ``NaN`` too."""
+    for read in (msgspec.json.decode, json.loads):
+        try:
+            found = read(text)
+        except (ValueError, msgspec.MsgspecError, RecursionError):
+            continue
+        return found if isinstance(found, dict) else None
+    return None
 
 
 def _message(envelope: Mapping[str, object]) -> str | None:
@@ -96,52 +106,59 @@ def _message(envelope: Mapping[str, object]) -> str | None:
 
 
 def _of_logfmt(line: bytes) -> list[bytes]:
-    match = _LOGFMT.fullmatch(line.decode(errors="surrogateescape"))
+    match = _LOGFMT.fullmatch(line.decode(errors="replace"))
     if match is None:
         return [line]
-    message = _ESCAPED.sub(lambda found: _MEANT.get(found[1], found[1]), match["message"])
+    message = _ESCAPED.sub(_meant, match["message"])
     head = match["before"] + (f"{match['time']} " if match["time"] else "")
-    lines = (message + match["rest"].rstrip()).rstrip("\n").split("\n")[:MOST_LINES]
-    return [(head + one).encode(errors="surrogateescape").replace(b"\r", b" ") for one in lines]
+    return _lines(head, message + match["rest"].rstrip())
+
+
+def _meant(escaped: re.Match[str]) -> str:
+    code = escaped[1] or escaped[2]
+    return chr(int(code, 16)) if code else _MEANT.get(escaped[3], escaped[3])
 
 
 def _lines(head: str, message: str) -> list[bytes]:
-    lines = message.rstrip("\n").split("\n")[:MOST_LINES]
-    return [(head + one).encode(errors="replace").replace(b"\r", b" ") for one in lines]
+    """Return the lines of a message; what a bar wrote over itself is a line too."""
+    lines = _ENDS.split(message.strip("\r\n"))
+    if len(lines) > MOST_LINES:
+        lines = lines[: MOST_LINES // 2] + lines[-MOST_LINES // 2 :]
+    return [(head + one).encode(errors="surrogatepass") for one in lines]
 
 
 def _head(envelope: Mapping[str, object]) -> str:
     parts = []
-    for key in _TIMES:
-        value = envelope.get(key)
-        if isinstance(value, str) and value[:2] == "20":
-            parts.append(value[:40])
-            break
-        if isinstance(value, int | float | str) and _EPOCH.fullmatch(str(value)):
-            parts.append(f"[{float(value):.6f}]")
-            break
-    host = _told(envelope, _HOSTS)
-    if host is not None:
+    time = next((envelope[key] for key in _TIMES if key in envelope), None)
+    if isinstance(time, str) and time[:2] == "20":
+        parts.append(time[:40])
+    elif time is not None and _EPOCH.fullmatch(str(time)):
+        parts.append(f"[{float(str(time)):.6f}]")
+    sources = _sources(envelope)
+    host = _name(sources, _HOSTS)
+    if host:
         parts.append(f"{host[:100]}:")
-    pod = _told(envelope, _PODS)
-    if pod is not None and host is None:
+    elif pod := _name(sources, _PODS):
         parts.append(f"[pod/{pod[:200]}/container]")
-    rank = _told(envelope, _RANKS)
-    if rank is not None and rank.isdecimal():
+    rank = next((one[key] for one in sources for key in _RANKS if key in one), None)
+    if str(rank).isdecimal() and not isinstance(rank, bool):
         parts.append(f"[rank{rank}]:")
     return " ".join([*parts, ""])
 
 
-def _is_name(value: object) -> bool:
-    return isinstance(value, str) and bool(value)
+def _sources(envelope: Mapping[str, object]) -> list[Mapping[str, object]]:
+    """Return the envelope and those of its parts that may tell who wrote."""
+    found = [envelope]
+    for one in found:
+        if len(found) < _MOST_PARTS:
+            found += [part for key in _PLACES if isinstance(part := one.get(key), dict)]
+    return found
 
 
-def _told(envelope: Mapping[str, object], names: tuple[str, ...], depth: int = 2) -> str | None:
-    """Return what an envelope, or one of its parts, tells under the first of ``names``."""
-    for name in names:
-        value = envelope.get(name)
-        if _is_name(value) or (names is _RANKS and isinstance(value, int)):
-            return str(value)
-    parts = [part for key in _PLACES if isinstance(part := envelope.get(key), dict)]
-    found = (_told(part, names, depth - 1) for part in parts if depth)
-    return next((one for one in found if one is not None), None)
+def _name(sources: Sequence[Mapping[str, object]], names: Sequence[str]) -> str:
+    for one in sources:
+        for name in names:
+            value = one.get(name)
+            if value and isinstance(value, str):
+                return value
+    return ""

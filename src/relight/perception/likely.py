@@ -11,10 +11,13 @@ from collections.abc import Sequence
 
 from relight.model.reports import Shown
 from relight.perception.fingerprints import without_varying
+from relight.perception.prefixes import listen
 from relight.perception.tracebacks import exception_named, is_inside
 
 MOST_LIKELY = 5
 """Lines worth a look that are told."""
+LAST_LINES = 6
+"""Lines before the end of a log in which a program says that it gives up."""
 LAST_WORDS = 60
 """Lines before the end of a log in which a death shows."""
 
@@ -29,6 +32,15 @@ _DEATH = re.compile(
     r"|\b(?:job|training|run|task|step|process|worker|command|trial)\b.{0,60}\b(?:FAILED|failed|crashed)\b"
 )
 _NO_DEATH = re.compile(r"(?i)(?:exit|status|code|rc)[ _a-z]{0,8}[ :=]{1,3}0\b|warn|retry|retrying")
+_LAST_WORD = re.compile(
+    r"^.{0,80}?(?:^|[\s\]|:-])(?:FATAL|CRITICAL|PANIC)\b"
+    r"|^\W{0,20}(?:\[?F\d{4}\b|[Ff]atal\b|panic:)"
+    r"|^(?:\[?[\w./:-]{1,40}\]?[: ] ?){0,1}(?:ERROR|[Ee]rror)(?::| [a-z])"
+    r"|\b[Gg]iving up\b|\b[Aa]bort(?:ing|ed)\b|^make(?:\[\d{1,3}\])?: \*\*\* |^SystemExit\b"
+    r"|Traceback \(most recent call last\):\s*$"
+)
+_LEVEL = re.compile(r"^\W{0,8}(?:WARN(?:ING)?|INFO)\b")
+"""What a logger or collector calls a line says nothing of a death that another program tells."""
 _POINTS = (
     (
         re.compile(
@@ -58,9 +70,12 @@ def death_in(lines: Sequence[Shown]) -> Shown | None:
     """
     last = lines[-LAST_WORDS:]
     for line in last:
-        if _DEATH.search(line.text) and not _NO_DEATH.search(line.text):
+        words = _LEVEL.sub("", listen(line.text).body, count=1)
+        if _DEATH.search(words) and not _NO_DEATH.search(words):
             return line
-    return next((line for line in last[-3:] if _ends_badly(line.text)), None)
+    end = last[-LAST_LINES:]
+    raised = next((line for line in end if _ends_badly(listen(line.text).body)), None)
+    return raised or next((line for line in end if _gives_up(line.text)), None)
 
 
 def likely_lines(lines: Sequence[Shown]) -> tuple[Shown, ...]:
@@ -89,6 +104,13 @@ def _points(text: str) -> float:
     if is_inside(text):
         found = min(found, 2)
     return found / 4 if _DULL.search(text) else float(found)
+
+
+def _gives_up(text: str) -> bool:
+    """Tell whether a line says that a program does not go on; a log ends in it or just after."""
+    return _LAST_WORD.search(text) is not None and not (
+        _NO_DEATH.search(text) or _DULL.search(text) or is_inside(text)
+    )
 
 
 def _ends_badly(text: str) -> bool:

@@ -14,14 +14,12 @@ import msgspec
 
 from relight.model.records import Record
 from relight.model.signals import Mark
-from relight.perception.envelopes import may_hold_envelopes, unwrapped
+from relight.perception.cleaning import UNIT_HEAD, Cleaned, without_escapes
 from relight.perception.progress.runs import RunsState
 from relight.perception.progress.states import Density
 from relight.perception.ranks import Hosts
 from relight.perception.tracebacks import Traceback
 
-UNIT_HEAD = 8 * 1024
-"""Bytes of one unit that are looked at; what lies beyond is skipped."""
 SHOWN = 2 * 1024
 """Characters of one line that are kept to be shown."""
 KEPT_LINES = 200
@@ -29,10 +27,6 @@ KEPT_LINES = 200
 STRIDE = 1024 * 1024
 """Bytes worked on at a time, which bounds memory whatever the size of a reading."""
 
-_WINDOW = UNIT_HEAD // 2
-_ESCAPES = re.compile(
-    rb"\x1b(?:\[[0-?]{0,32}[ -/]{0,4}[@-~]|\][^\x07\x1b\n\r]{0,500}(?:\x07|\x1b\\)?|[@-Z\\^_])"
-)
 _UNSHOWN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
@@ -89,34 +83,19 @@ class Block:
         self._shift = shift
         flat = raw.replace(b"\r", b"\n") if b"\r" in raw else raw
         flat = flat.replace(b"\x0b", b" ") if b"\x0b" in flat else flat
-        self._back: dict[int, int] | None = None
-        self.text = flat
-        if b"\x1b" in flat or may_hold_envelopes(flat) or _has_long_unit(flat):
-            self._clean(flat)
+        self._cleaned = Cleaned(flat)
+        self.text = self._cleaned.text
         self._counted = 0
         self._lines = 0
 
-    def _clean(self, flat: bytes) -> None:
-        self._back = {}
-        cleaned: list[bytes] = []
-        at = start = 0
-        for unit in flat[:-1].split(b"\n"):
-            for piece in unwrapped(unit):
-                self._back[start] = at
-                cleaned.append(without_escapes(piece[:UNIT_HEAD]))
-                start += len(cleaned[-1]) + 1
-            at += len(unit) + 1
-        self._back[start] = at
-        self.text = b"\n".join(cleaned) + b"\n"
-
     def place_of(self, start: int) -> int:
         """Return where in the file the unit begins that begins at ``start`` of ``text``."""
-        at = start if self._back is None else self._back[start]
+        at = self._cleaned.origin(start)
         return self._first_offset if at == 0 else at + self._shift
 
     def unit(self, start: int) -> Unit:
         """Return the unit that begins at ``start`` of ``text``; ask in rising order."""
-        at = start if self._back is None else self._back[start]
+        at = self._cleaned.origin(start)
         self._lines += self.raw.count(b"\n", self._counted, at)
         self._counted = at
         return Unit(
@@ -167,11 +146,6 @@ class Block:
         return self.raw.count(b"\n")
 
 
-def without_escapes(data: bytes) -> bytes:
-    """Return ``data`` without terminal escape sequences."""
-    return _ESCAPES.sub(b"", data) if b"\x1b" in data else data
-
-
 def readable(data: bytes) -> str:
     """Return bytes as text: bad UTF-8 replaced, escapes and control characters gone."""
     text = without_escapes(data).decode("utf-8", "replace")
@@ -183,11 +157,3 @@ def last_seen(line: bytes) -> str:
     written = line.rstrip(b"\r")
     start = written.rfind(b"\r") + 1
     return readable(written[start : start + UNIT_HEAD])[:SHOWN]
-
-
-def _has_long_unit(flat: bytes) -> bool:
-    """Return whether a unit may exceed the head: it would cover a window without line end."""
-    return any(
-        flat.find(b"\n", start, start + _WINDOW) < 0
-        for start in range(0, len(flat) - _WINDOW, _WINDOW)
-    )

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
 import msgspec
 
 from relight.model.findings import Domain, Finding, Kind, Place, Remedy, Role
 from relight.model.instants import Instant, in_seconds
 from relight.model.signals import Reading
+from relight.perception.cleaning import MOST_CARRIED
 from relight.perception.conclusions import Heading, concluded, remedy_of_exception
 from relight.perception.ears import Ears, Heard
 from relight.perception.fingerprints import fingerprint
-from relight.perception.lines import SHOWN, STRIDE, UNIT_HEAD, Block, FileState, Unit, readable
+from relight.perception.lines import SHOWN, STRIDE, Block, FileState, Unit, readable
+from relight.perception.memories import Memory
 from relight.perception.prefixes import Voice, listen
 from relight.perception.progress.readings import (
     batch_size,
@@ -23,7 +25,7 @@ from relight.perception.progress.readings import (
     time_of_day,
 )
 from relight.perception.progress.runs import RunTally
-from relight.perception.progress.sampling import Grid, Step, steps_of
+from relight.perception.progress.sampling import Step, steps_of
 from relight.perception.progress.tallies import Moment, Tally
 from relight.perception.ranks import Hosts, heard_in
 from relight.perception.shapes import COUNTERS
@@ -40,10 +42,6 @@ from relight.perception.tracebacks import (
 )
 from relight.rules.schema import Rule
 
-FIRST_FINDINGS = 50
-"""Lines of one (rule, fingerprint) that each make a finding."""
-MOST_COUNTED = 500
-"""Different (rule, fingerprint) pairs counted apart; beyond it, rules alone are counted."""
 MOST_TRACEBACKS = 256
 """Tracebacks of one file that may be open at once: one a writer."""
 _BEFORE = 5
@@ -67,29 +65,6 @@ PYTHON_EXCEPTION = Rule(
 _ENDS_AS_TOLD = frozenset({"SystemExit", "KeyboardInterrupt", "GeneratorExit"})
 _NOTHING = Heard()
 _FAILURES = frozenset({Kind.CRASH, Kind.HANG, Kind.NODE})
-
-
-@dataclass(slots=True)
-class Memory:
-    """What the files of one attempt share while readings are worked on."""
-
-    counts: dict[str, int]
-    progress: Tally
-    grid: Grid | None
-    """Which lines are read where a log tells a step on most of them; None for all."""
-    findings: list[Finding] = field(default_factory=list)
-
-    def may_tell(self, rule: str, mark: str) -> int:
-        """Count one line; return how many lines a finding for it stands for, 0 for no finding."""
-        key = f"{rule}|{mark}"
-        if key not in self.counts and len(self.counts) >= MOST_COUNTED:
-            key = rule
-        count = self.counts[key] = self.counts.get(key, 0) + 1
-        if count <= FIRST_FINDINGS:
-            return 1
-        if count & (count - 1):
-            return 0
-        return count - max(count // 2, FIRST_FINDINGS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +161,7 @@ class Listener:
             self._hear(block[:end], first_offset, shift)
         self._file = msgspec.structs.replace(
             self._file,
-            carry=block[end : end + UNIT_HEAD],
+            carry=block[end : end + MOST_CARRIED],
             carry_offset=end + shift if end else first_offset,
             next_offset=file.next_offset + len(data),
         )
@@ -308,11 +283,24 @@ class Listener:
     def _ended(self, line: _Line, traceback: Traceback, name: str) -> None:
         if traceback.is_noise:
             return
+        line = self._behind_prefix(line)
         if line.heard.hits:
             self._signatures(line, traceback)
         elif name.rpartition(".")[2] not in _ENDS_AS_TOLD:
             rule = msgspec.structs.replace(PYTHON_EXCEPTION, remedy=remedy_of_exception(name))
             self._tell(line, traceback, rule, {"exception": name})
+
+    def _behind_prefix(self, line: _Line) -> _Line:
+        """Return the line as it is heard without its prefix, where with it nothing is heard.
+
+        Some expressions want the begin of a line.
+        """
+        body = line.voice.body
+        if line.heard.hits or len(body) == len(line.shown):
+            return line
+        data = body.encode(errors="replace")
+        found = [index for _, index in self._ears.lexicon.matcher.scan(data + b"\n")]
+        return replace(line, heard=self._ears.lexicon.heard(found, data))
 
     def _signatures(self, line: _Line, traceback: Traceback | None) -> None:
         for hit in line.heard.hits:

@@ -11,6 +11,7 @@ compiled at an earlier start.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import accumulate, groupby
@@ -332,4 +333,4 @@ def _compiled(triggers: Iterable[Trigger]) -> hyperscan.Database:
 
 def _escaped(literal: bytes) -> bytes:
     """Return an expression for a literal; a zero byte would end it early."""
-    return b"".join(b"\\x%02x" % byte for byte in literal)
+    return re.escape(literal).replace(b"\0", rb"\x00")

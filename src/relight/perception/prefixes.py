@@ -40,6 +40,8 @@ _COUNTED = (
     r"(?i:(?:steps?|epochs?|ep|it|iter|batch|update|loss|val|layer)[-_]?\d|(?:gpu|cuda|v)\d )"
 )
 """What lines of figures begin with, as hosts do; a bar or a colon follows."""
+_STREAM = r" [\w.-]{1,80}(?:/[\w.=-]{1,80}){2,6}"
+"""A stream of logs as CloudWatch names them, ``job/default/0a1b``."""
 _LEVELS = "DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|CRITICAL|FATAL|SUCCESS|TRACE|EXCEPTION"
 _LEVEL = rf"(?:{_LEVELS}|{_LEVELS.lower()})"
 _PADDED = (
@@ -77,7 +79,7 @@ _PREFIX = re.compile(
     r"|\[(?P<ucx>[A-Za-z][\w.-]{0,100}):\d{1,9}:\d{1,3}\]"
     r"|\[(?P<mpihost>[A-Za-z][\w.-]{0,100}):\d{1,9}\](?= |$)"
     r"|(?P<container>[0-9a-f]{6,64}) \|\|(?= |$)"
-    rf"|{_TIME}(?: (?P<shipped>{_HOST}) {_DAEMON})?"
+    rf"|{_TIME}(?: (?P<shipped>{_HOST}) {_DAEMON}|{_STREAM}(?= |$))?"
     rf"|{_CLOCK}"
     rf"|- (?:[\w.:/<>-]{{1,100}} - )?{_LEVEL} -(?: [\w.:/<>-]{{1,100}} -)?(?= |$)"
     rf"|\| {_LEVEL} {{0,8}}\|(?: [\w.:<>-]{{1,120}} [|-](?= |$))?"
@@ -134,6 +136,7 @@ def listen(line: str) -> Voice:
     """Return who wrote ``line`` and what is left of it without prefixes.
 
     A Kubernetes pod stands for the node: it is what the log knows of where a line was written.
+    The outermost rank is the global one: ``[Rank 1]`` behind ``[rank13]:`` counts in a group.
     """
     at = 0
     keys: list[str] = []
@@ -147,7 +150,7 @@ def listen(line: str) -> Voice:
         at = match.end()
         named = match.groupdict()
         ranked = next((named[name] for name in _ALL_RANKS if named[name]), None)
-        rank = rank if ranked is None else int(ranked)
+        rank = int(ranked) if rank is None and ranked is not None else rank
         task = int(named["task"]) if named["task"] else task
         node = next((named[name] for name in _HOSTS if named[name]), node)
         keys += [f"{name}={named[name]}" for name in _WHO if named[name]]

@@ -34,8 +34,8 @@ _IGNORED = re.compile(
     r"Exception ignored in|--- Logging error ---|WON'T CONVERT|[Ff]alling back to|[Ww]ill retry"
 )
 """What Python or a library says above the traceback of an exception that it has caught."""
-_REASON = re.compile(r"\b(?:due to|because of|reason|caused by|error was):?\s*$")
-"""Ends a line between what is said of an exception and its traceback, as torch's compiler does."""
+_REASON = re.compile(r"\bdue to:? ?(?:[\"\\]|$)")
+"""Stands between what torch's compiler says of an exception and its traceback."""
 _RAISE = re.compile(r"\s*raise [A-Za-z_][\w.]{0,160}(?:\(|$)")
 
 

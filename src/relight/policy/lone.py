@@ -19,6 +19,7 @@ MANY_STEPS = 50
 """Steps after which running out of a resource is no longer the first step's own doing."""
 
 _PEOPLE = frozenset({Domain.APPLICATION, Domain.USER})
+_SHARED = frozenset({Domain.STORAGE, Domain.NETWORK, Domain.SCHEDULER, Domain.SYSTEM_SOFTWARE})
 _GROWS = frozenset({"device_oom", "host_oom_kill", "too_many_open_files", "shm_exhausted"})
 """Families of resources that may run out by and by: a restart gets them back."""
 _PASSING = frozenset(
@@ -91,7 +92,7 @@ def rule_on_ending(ending: End, *, requeues_itself: bool) -> Ruling:
 
 def rule_on_health() -> Ruling:
     """Return what follows when nothing is wrong."""
-    return _ruled(Decision.NONE, "nothing-wrong", "Nothing is wrong, so nothing is to be done.")
+    return _ruled(Decision.NONE, "nothing-wrong", "Nothing is wrong.")
 
 
 def rule_on_silence() -> Ruling:
@@ -125,7 +126,7 @@ def rule(verdict: Verdict, around: Circumstances) -> Ruling:
             return _ruled(
                 Decision.HOLD,
                 "shared-trouble",
-                "What failed is shared by many: restart when it is well again, blaming no node.",
+                "What failed is shared by many and no node's fault: restart when it is well again.",
             )
         case Remedy.RESTART | Remedy.RESTART_CLEAN | Remedy.END | Remedy.REPORT:
             return _restart(verdict, around)
@@ -143,7 +144,8 @@ def _stop_or_try(verdict: Verdict, around: Circumstances) -> Ruling:
 
 def _confirm(verdict: Verdict, around: Circumstances) -> Ruling:
     if around.alike >= _ALIKE:
-        return _again(around)
+        is_shared = verdict.domain in _SHARED and verdict.family not in _CERTAIN
+        return _again_of_all(around) if is_shared else _again(around)
     if verdict.family in _GROWS:
         if around.steps >= MANY_STEPS:
             return _grows(around)
@@ -175,13 +177,12 @@ def _without_node(verdict: Verdict, around: Circumstances) -> Ruling:
             "restart-excluding-node",
             f"The fault stays with its node, {where}: find it, and restart without it.",
         )
-    listed = ", ".join(nodes)
+    whose = "that node" if len(nodes) == 1 else "those nodes"
     return Ruling(
         decision=Decision.RESTART_EXCLUDING_NODE,
         exclude=nodes,
         reason=Reason(
-            code="restart-excluding-node",
-            sentence=f"The fault stays with its node: restart without {listed}.",
+            code="restart-excluding-node", sentence=f"The fault is of {whose} and would stay there."
         ),
     )
 
@@ -205,6 +206,15 @@ def _again(around: Circumstances) -> Ruling:
         Decision.STOP,
         "same-failure-again",
         f"{around.alike} runs ended in the same way and no step was gained.",
+    )
+
+
+def _again_of_all(around: Circumstances) -> Ruling:
+    return _ruled(
+        Decision.HOLD,
+        "same-shared-trouble-again",
+        f"{around.alike} runs ended in the same way, of what is not the job's own: a person should "
+        "look at it before the next one.",
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
 
 from relight.model.findings import Kind, Role
 from relight.rules.families import FAMILIES
@@ -50,7 +51,10 @@ def shadowed(rule: Rule, rules: Iterable[Rule]) -> str:
             continue
         compiled = _compiled(other)
         if compiled and hits and all(compiled.captures(hit) is not None for hit in hits):
-            return f"is shadowed by {other.id}, which hears every hit of it; narrow that one"
+            return (
+                f"is shadowed by {other.id}, which hears every hit of it: narrow or override that "
+                "one, or do without this one"
+            )
     return ""
 
 
@@ -83,7 +87,9 @@ def _names(rule: Rule) -> Iterator[str]:
     if not _ID.fullmatch(rule.id):
         yield f'the id "{rule.id}" is not kebab-case'
     if rule.family not in FAMILIES:
-        yield f'the family "{rule.family}" is unknown; choose one of relight.rules.families'
+        near = get_close_matches(rule.family, FAMILIES, n=1)
+        hint = f'did you mean "{near[0]}"?' if near else f"known are {', '.join(sorted(FAMILIES))}"
+        yield f'the family "{rule.family}" is unknown; {hint}'
     for field in ("title", "sentence", "evidence", "why"):
         if not getattr(rule, field).strip():
             yield f"{field} is empty"
@@ -131,7 +137,8 @@ def _expression(expression: str) -> Iterator[str]:
             yield "matches the empty line"
             return
     except PatternError as error:
-        yield f"RE2 refuses it: {error}; write it without lookaround and back-references"
+        hint = "; lookaround and back-references cannot be had" if "perl" in str(error) else ""
+        yield f"RE2 refuses it: {error}{hint}"
         return
     if shortest(needles(expression)) < FEWEST_CHARACTERS:
         yield f"has no literal of {FEWEST_CHARACTERS} characters that every match holds"

@@ -18,7 +18,7 @@ import msgspec
 
 from relight.model.records import Record, digest
 from relight.rules.linting import lint, shadowed
-from relight.rules.schema import Rule, Status, rule_from
+from relight.rules.schema import Rule, Status, problems_of, rule_from
 
 MOST_BYTES = 4 * 1024 * 1024
 """A rule file beyond this size is refused: the packaged ones are a hundredth of it."""
@@ -127,11 +127,10 @@ class _Gathering:
                 self.problems.append(f"{place}: {by}")
 
     def _add(self, place: str, table: object, file: str, origin: str) -> None:
-        try:
-            rule = rule_from(table)
-        except msgspec.ValidationError as error:
-            self.problems.append(f"{place}: {error}")
+        if problems := problems_of(table):
+            self.problems += [f"{place}: {problem}" for problem in problems]
             return
+        rule = rule_from(table)
         if known := self.entries.get(rule.id):
             advice = (
                 "give it another id"
@@ -155,11 +154,11 @@ class _Gathering:
             )
             return
         changes: dict[str, Any] = {name: value for name, value in table.items() if name != "id"}
-        try:
-            rule = rule_from({**msgspec.to_builtins(known.rule), **changes})
-        except msgspec.ValidationError as error:
-            self.problems.append(f"{place}: {error}")
+        whole = {**msgspec.to_builtins(known.rule), **changes}
+        if problems := problems_of(whole):
+            self.problems += [f"{place}: {problem}" for problem in problems]
             return
+        rule = rule_from(whole)
         changed = {**known.changed, **dict.fromkeys(changes, origin)}
         self.entries[rule.id] = msgspec.structs.replace(known, rule=rule, changed=changed)
 
@@ -172,9 +171,11 @@ class _Gathering:
             if len(content) > MOST_BYTES:
                 raise ValueError(f"is larger than {MOST_BYTES} bytes")  # noqa: TRY301 - likewise
             return tomllib.loads(content.decode())
+        except UnicodeDecodeError:
+            self.problems.append(f"{source}: is not UTF-8 text")
         except (OSError, ValueError) as error:
             self.problems.append(f"{source}: {error}")
-            return {}
+        return {}
 
 
 def _files_of(directory: Traversable) -> list[Traversable]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
+from collections.abc import Iterable
+from difflib import get_close_matches
+from enum import Enum, EnumType, StrEnum
+from typing import get_args
 
 import msgspec
 
@@ -71,7 +74,38 @@ def rule_from(table: object) -> Rule:
 
     Raises:
         msgspec.ValidationError: a key is missing, unknown or of another type; the message
-            names it.
+            names the first one, ``problems_of`` all of them.
 
     """
     return msgspec.convert(table, Rule)
+
+
+def problems_of(table: object) -> list[str]:
+    """Return everything that keeps a TOML table from being a rule, each in one sentence."""
+    if not isinstance(table, dict):
+        return ["is no table of keys and values"]
+    fields = {field.name: field for field in msgspec.structs.fields(Rule)}
+    problems = [
+        f"lacks {name}" for name, field in fields.items() if field.required and name not in table
+    ]
+    for key, value in table.items():
+        if key not in fields:
+            near = get_close_matches(str(key), fields, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"a rule has {', '.join(fields)}"
+            problems.append(f"{key} is no field of a rule; {hint}")
+            continue
+        try:
+            msgspec.convert(value, fields[key].type)
+        except msgspec.ValidationError as error:
+            problems.append(f"{key}: {error}{_allowed(fields[key].type)}")
+    return problems
+
+
+def _allowed(kind: object) -> str:
+    """Return in words what an enumeration allows, empty for another type."""
+    choices = [kind, *get_args(kind)]
+    for choice in choices:
+        if isinstance(choice, EnumType):
+            members: Iterable[Enum] = choice
+            return f"; allowed are {', '.join(str(one.value) for one in members)}"
+    return ""

@@ -60,7 +60,8 @@ class Series(Record, frozen=True, kw_only=True):
     holds every epoch up to here, so that ``last`` is what the run has come to. ``base`` are
     the steps of the epochs before, ``peak`` the highest step of this one, ``length`` the steps
     of an epoch where the log tells them. ``mark_step`` and ``mark_clock`` (seconds) are from
-    where the next difference of times is taken, and ``mark_frame`` the stretch of the file that they lie in.
+    where the next difference of times is taken, and ``mark_frame`` the stretch of the file that
+    they lie in.
     """
 
     tier: int

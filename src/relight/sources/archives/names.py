@@ -132,6 +132,8 @@ def _job(folders: Sequence[str], name: str) -> str:
     founds = [_JOB.fullmatch(folder) for folder in folders] + list(_JOB.finditer(name))
     for found in founds:
         if found is not None:
+            if found["bare"] and _RANK.search(name):
+                continue
             number = found["named"] or found["bare"] or found["pbs"]
             if found["named"] or not _DATE.fullmatch(number):
                 job = number

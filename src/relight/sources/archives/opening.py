@@ -93,6 +93,8 @@ class Source:
                 select.select([self._descriptor], [], [])
                 continue
             if not piece:
+                if self._left:
+                    self.trouble = "it became shorter while it was read; what was there was read"
                 return
             if self._left is not None:
                 self._left -= len(piece)
