@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -169,6 +170,14 @@ def test_rules_are_tried_on_a_log(
     log.write_text("ok\ncooling pump of node7 stopped\ncooling pump of node7 stopped\n")
     (heard,) = json.loads(told(capsys, "test", str(log), "--rules", str(site), "--json"))
     assert (heard["rule"], heard["lines"], heard["line"]) == ("site-pump-stopped", 2, 2)
+
+
+def test_a_log_that_cannot_be_tried_is_told(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert "no such file" in told(capsys, "test", str(tmp_path / "gone.log"), code=1)
+    os.mkfifo(tmp_path / "pipe")
+    assert "named pipe" in told(capsys, "test", str(tmp_path / "pipe"), code=1)
 
 
 def test_each_rule_gets_a_page_and_the_index_lists_them(

@@ -146,3 +146,23 @@ def test_what_may_not_be_read_is_told(as_somebody: Path) -> None:
     (as_somebody / "closed").chmod(0o700)
     assert names(found, as_somebody) == ["open.log"]
     assert [why for _, why in found.refused] == ["permission denied"] * 2
+
+
+@pytest.mark.parametrize(
+    ("word", "why"),
+    [("**/[z-a]*", "brackets"), ("*" * 40 + ".nolog", "no file"), ("**/" * 40 + "x", "no file")],
+)
+def test_a_strange_glob_is_fruitless_and_ends(
+    word: str, why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made(tmp_path, "a" * 60 + ".log")
+    monkeypatch.chdir(tmp_path)
+    ((_, told),) = find([word]).fruitless
+    assert why in told
+
+
+def test_a_link_to_a_checkpoint_that_is_gone_is_passed_over_in_a_directory(tmp_path: Path) -> None:
+    made(tmp_path, "a.log")
+    (tmp_path / "latest_ckpt.pt").symlink_to(tmp_path / "gone")
+    found = find([str(tmp_path)])
+    assert (names(found, tmp_path), found.refused, found.passed_over) == (["a.log"], (), 1)

@@ -50,6 +50,7 @@ def test_a_name_tells_its_job(path: str, job: str) -> None:
         ("run/1/rank.4/stdout", 4),
         ("run/attempt_0/3/stdout.log", 3),
         ("local_rank_2.log", 2),
+        ("rank_10000.log", 10000),
         ("node_rank_2.log", None),
         ("crank3.log", None),
         ("test_of_rank_3_alone/train.log", None),
@@ -81,6 +82,10 @@ def test_a_name_tells_its_rank(path: str, rank: int | None) -> None:
 )
 def test_a_name_tells_its_node(path: str, nodes: tuple[str, ...], node: str | None) -> None:
     assert told(path, *nodes).node == node
+
+
+def test_a_large_rank_is_no_job() -> None:
+    assert told("rank_10000.log").job == ""
 
 
 def test_numbers_that_count_from_0_are_ranks() -> None:

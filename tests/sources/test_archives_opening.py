@@ -62,6 +62,30 @@ def test_all_members_are_read_and_what_stands_behind_them_is_passed_over(
     assert source.trouble == ""
 
 
+@pytest.mark.parametrize(("_name", "pack"), PACKERS)
+def test_a_member_behind_padding_is_read_and_text_behind_the_end_is_told(
+    _name: str, pack: Callable[[bytes], bytes], tmp_path: Path
+) -> None:
+    padded = pack(b"one\n") + b"\x00" * 9_000 + pack(b"two\n")
+    assert read(opened(written(tmp_path, padded))) == b"one\ntwo\n"
+    source = opened(written(tmp_path, pack(b"one\n") + b"FATAL: appended as it is\n"))
+    assert read(source) == b"one\n"
+    assert "something else follows" in source.trouble
+
+
+def test_frames_of_zstd_without_text_are_read_over(tmp_path: Path) -> None:
+    skipped = b"\x5a\x2a\x4d\x18" + (5_000).to_bytes(4, "little") + b"x" * 5_000
+    whole = skipped + zstandard.compress(b"one\n") + skipped + zstandard.compress(b"two\n")
+    source = opened(written(tmp_path, whole))
+    assert read(source) == b"one\ntwo\n"
+    assert (source.trouble, source.is_binary) == ("", False)
+
+
+def test_many_small_members_are_read_in_time(tmp_path: Path) -> None:
+    data = gzip.compress(b"a line\n") * 30_000
+    assert read(opened(written(tmp_path, data))) == b"a line\n" * 30_000
+
+
 @pytest.mark.parametrize(("name", "pack"), PACKERS)
 def test_of_a_truncated_one_all_that_came_before_is_read_and_it_is_said(
     name: str, pack: Callable[[bytes], bytes], tmp_path: Path
@@ -143,11 +167,12 @@ def test_a_growing_file_is_read_to_the_size_it_had(tmp_path: Path) -> None:
     assert read(source) == b"a\n" * 10
 
 
-def test_a_shrinking_file_ends_early(tmp_path: Path) -> None:
+def test_a_shrinking_file_ends_early_and_that_is_told(tmp_path: Path) -> None:
     file = written(tmp_path, b"a\n" * 10)
     source = opened(file)
     file.write_bytes(b"b\n")
     assert read(source) == b"b\n"
+    assert "became shorter" in source.trouble
 
 
 def test_only_files_are_opened_and_nothing_blocks(tmp_path: Path) -> None:

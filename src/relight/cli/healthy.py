@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from relight.model.reports import LogFile
 from relight.perception.ears import Ears, Lexicon
 from relight.perception.reporting import report_of
 from relight.rules.schema import Rule
+from relight.sources.archives.opening import RefusedError, open_source
 
 INDEX = "index.jsonl"
 """Beside logs: one object a line; those whose ``kind`` is not ``healthy`` are left out."""
@@ -20,8 +22,11 @@ CORPUS = Path(__file__).parents[3] / "corpus"
 OWN = CORPUS / "healthy" / "timelines"
 """The project's own healthy logs, where relight runs from a checkout."""
 LEDGER = "ledger.toml"
-_CHUNK = 1024 * 1024
 _NOBODY = AttemptKey(job=JobKey(cluster="file", scheduler_id="0"), attempt=0)
+
+
+class LogUnreadable(Exception):  # noqa: N818 - named as what it tells
+    """A log that cannot be tried; the message names it and says why."""
 
 
 def healthy_logs(folders: Iterable[Path]) -> Iterator[Path]:
@@ -63,6 +68,19 @@ def ears_of(rules: Sequence[Rule]) -> Ears:
 
 
 def _chunks(log: Path) -> Iterator[bytes]:
-    with log.open("rb") as stream:
-        while data := stream.read(_CHUNK):
-            yield data
+    """Yield the text of a log, decompressed.
+
+    Raises:
+        LogUnreadable: it cannot be read, or not to its end.
+
+    """
+    try:
+        source = open_source(os.fspath(log), lambda _: None)
+    except RefusedError as error:
+        raise LogUnreadable(f"{log}: {error}") from error
+    try:
+        yield from source.pieces()
+    finally:
+        source.close()
+    if source.trouble:
+        raise LogUnreadable(f"{log}: {source.trouble}")

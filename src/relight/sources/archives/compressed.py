@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import bz2
 import lzma
+import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol
@@ -141,30 +142,43 @@ _KINDS: tuple[tuple[bytes, str, Callable[[], Inflater]], ...] = (
     ),
     (b"BZh", "bzip2", lambda: _Library(bz2.BZ2Decompressor())),
 )
+_SKIPPABLE = re.compile(rb"[\x50-\x5f]\x2a\x4d\x18[\s\S]{4}")
+"""A frame of zstd that holds no text: its magic number and its length (RFC 8878, 3.1.2)."""
+_SKIPPABLE_MAGIC = re.compile(rb"[\x50-\x5f]\x2a\x4d\x18")
+_FRAME_HEAD = 8
 LONGEST_MAGIC = max(len(magic) for magic, _, _ in _KINDS)
 
 
 def kind_of(head: bytes) -> str:
     """Return how a stream that begins with ``head`` is compressed, empty for not at all."""
+    if _SKIPPABLE_MAGIC.match(head):
+        return "zstd"
     return next((kind for magic, kind, _ in _KINDS if head.startswith(magic)), "")
 
 
 def plain_bytes(kind: str, raw: Iterable[bytes]) -> Iterator[bytes]:
     """Yield the plain bytes of a compressed stream, all its members one after another.
 
-    What stands behind a complete member and is no further one is passed over, as gzip does
-    with padding.
+    Zeros behind a member are padding, and zstd's skippable frames hold no text.
 
     Raises:
-        DamagedError: after all that could be read was given: it ends early or is damaged.
+        DamagedError: after all that could be read was given: it ends early, is damaged, or
+            something else follows.
 
     """
     opened = next(one for _, name, one in _KINDS if name == kind)
     supply = _Supply(raw)
-    while kind_of(supply.peek(LONGEST_MAGIC)) == kind:
-        inflater = opened()
-        yield from _member(inflater, supply)
-        supply.give_back(inflater.rest)
+    while head := supply.peek(_FRAME_HEAD):
+        if _SKIPPABLE.match(head):
+            supply.skip(_FRAME_HEAD + int.from_bytes(head[4:], "little"))
+        elif kind_of(head) == kind:
+            inflater = opened()
+            yield from _member(inflater, supply)
+            supply.give_back(inflater.rest)
+        elif head.startswith(b"\0"):
+            supply.give_back(supply.take(_FEED).lstrip(b"\0"))
+        else:
+            raise DamagedError("something else follows what is compressed")
 
 
 def _member(inflater: Inflater, supply: _Supply) -> Iterator[bytes]:
@@ -199,6 +213,15 @@ class _Supply:
             self._held, self._at = self._held[self._at :] + more, 0
         return self._held[self._at : self._at + count]
 
+    def skip(self, count: int) -> None:
+        """Pass over ``count`` bytes, or what is left."""
+        while count > 0 and (taken := self.take(count)):
+            count -= len(taken)
+
     def give_back(self, data: bytes) -> None:
-        """Put bytes in front again."""
-        self._held, self._at = data + self._held[self._at :], 0
+        """Put bytes in front again; those taken last cost nothing."""
+        begin = self._at - len(data)
+        if begin >= 0 and self._held[begin : self._at] == data:
+            self._at = begin
+        else:
+            self._held, self._at = data + self._held[self._at :], 0

@@ -93,7 +93,11 @@ class _Search:
         names = self._deep(word) if "**" in word else glob.iglob(word)  # noqa: PTH207 - a word may be absolute
         # A glob may name directories beside files: their files are meant only by **.
         files = (name for name in names if not os.path.isdir(name))  # noqa: PTH112 - as above
-        found = sorted(itertools.islice(files, MOST_FILES + 1), key=_counting)
+        try:
+            found = sorted(itertools.islice(files, MOST_FILES + 1), key=_counting)
+        except re.error:
+            self.fruitless.append((word, "it is no glob: look at what stands in brackets"))
+            return
         if not found:
             self.fruitless.append((word, "no file has such a name"))
         for name in found:
@@ -116,7 +120,10 @@ class _Search:
                 found = os.stat(path)  # noqa: PTH116 - as above
                 is_log = stat.S_ISREG(found.st_mode) and found.st_size and _may_be_log(path)
             except (OSError, RefusedError) as error:
-                self.refused.append((path, _why(error)))
+                if names_no_log(path.rpartition("/")[2]):
+                    self.passed_over += 1  # as a link to the newest checkpoint, which is gone
+                else:
+                    self.refused.append((path, _why(error)))
                 continue
             if is_log:
                 self._add(path, found)
@@ -171,6 +178,7 @@ def _may_be_log(path: str) -> bool:
 def _translated(pattern: str) -> str:
     """Return the expression of a glob: ``**`` for any depth, ``*`` and ``?`` within a part."""
     made = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+    pattern = re.sub(r"(?:\*\*/)+", "**/", re.sub(r"\*{3,}", "**", pattern))
     tokens = re.findall(r"\*\*/?|\*|\?|\[!?\]?[^\]/]*\]|.", pattern, re.DOTALL)
     return "(?s)" + "".join(
         made.get(token) or (f"[{_class(token[1:-1])}]" if len(token) > 1 else re.escape(token))
