@@ -132,6 +132,14 @@ def test_good_rules_of_a_site_pass_the_check(
     assert "1 healthy logs" in checked
 
 
+def test_the_packaged_rules_keep_every_law_and_are_silent_in_healthy_logs(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    checked = told(capsys, "check")
+    assert checked.startswith(f"ok: {len(load())} rules")
+    assert " 0 healthy logs" not in checked
+
+
 def test_every_problem_of_a_file_is_told_at_once(
     capsys: pytest.CaptureFixture[str], site: Path
 ) -> None:

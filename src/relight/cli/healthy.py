@@ -20,6 +20,8 @@ INDEX = "index.jsonl"
 """Beside logs: one object a line; those whose ``kind`` is not ``healthy`` are left out."""
 CORPUS = Path(__file__).parents[3] / "corpus"
 OWN = CORPUS / "healthy" / "timelines"
+BESIDE = CORPUS.parent.parent / "shared" / "corpus" / "timelines"
+"""Real logs, where a folder of them lies beside the checkout: some may not be copied into it."""
 """The project's own healthy logs, where relight runs from a checkout."""
 LEDGER = "ledger.toml"
 _NOBODY = AttemptKey(job=JobKey(cluster="file", scheduler_id="0"), attempt=0)
@@ -27,6 +29,11 @@ _NOBODY = AttemptKey(job=JobKey(cluster="file", scheduler_id="0"), attempt=0)
 
 class LogUnreadable(Exception):  # noqa: N818 - named as what it tells
     """A log that cannot be tried; the message names it and says why."""
+
+
+def usual_folders() -> list[Path]:
+    """Return the folders of healthy logs that are listened to when none is named."""
+    return [folder for folder in (OWN, BESIDE) if folder.is_dir()]
 
 
 def healthy_logs(folders: Iterable[Path]) -> Iterator[Path]:

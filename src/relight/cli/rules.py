@@ -11,7 +11,15 @@ from typing import Annotated
 import typer
 
 from relight.cli.asking import AsJson
-from relight.cli.healthy import CORPUS, LEDGER, OWN, accuses, ears_of, healthy_logs, rules_heard
+from relight.cli.healthy import (
+    CORPUS,
+    LEDGER,
+    accuses,
+    ears_of,
+    healthy_logs,
+    rules_heard,
+    usual_folders,
+)
 from relight.cli.rule_sets import Rules, directories
 from relight.cli.screens import plain, show_json, show_lines, show_table
 from relight.model.findings import Role
@@ -135,7 +143,7 @@ def check(
     if not sources:  # what a site wrote was held to the laws when it was read
         problems = [f"{entry.rule.id}: {one}" for entry in entries for one in lint(entry.rule)]
         problems += [f"{rule.id}: {by}" for rule in heard if (by := shadowed(rule, heard))]
-    logs = tuple(healthy_logs(healthy or [OWN]))
+    logs = tuple(healthy_logs(healthy or usual_folders()))
     problems += _noise(heard, logs, ledger or CORPUS / LEDGER) if not problems else []
     for problem in problems:
         typer.echo(plain(problem), err=True)

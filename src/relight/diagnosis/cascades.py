@@ -2,7 +2,7 @@
 
 One dead rank makes all others complain, and the loudest complaint comes last and from the
 healthy ones. So symptoms are dropped first; of what is left, the earliest over all ranks
-is the root (law 6; taxonomy, section 0 and section 5).
+is the root (law 6).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def unwind(findings: Sequence[Finding], places: Places) -> Unwound:
 
     Roots go before findings that need company (``either``), those before symptoms, and
     within one role the earliest wins. A hardware root on a node of this job goes before an
-    earlier user error, because trust in it is higher (taxonomy 1.13): both are then told.
+    earlier user error, because trust in it is higher: both are then told.
     The scheduler's word that a node failed goes before all but broken hardware.
     A line that calls itself a warning goes behind those that do not.
     """

@@ -2,7 +2,7 @@
 
 The rank that prints a watchdog's time-out is normally a victim; the culprit is the one whose
 last enqueued work is lower, the one that alone prints nothing, or the host that most failing
-pairs have in common (taxonomy N1, N2, N11, section 6.4).
+pairs have in common.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ def verdict_of_plain_ending(ending: Ending) -> Verdict | None:
     """Return the verdict of an end that is no failure: finished, cancelled, preempted, time up.
 
     None for every other state. What the log holds cannot change these: a run that was told
-    to stop prints errors while it stops (taxonomy section 5, cascades 6, 7 and 10).
+    to stop prints errors while it stops.
     """
     if ending.state is None or ending.state not in _PLAIN:
         return None

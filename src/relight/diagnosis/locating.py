@@ -202,7 +202,7 @@ def _nodes_of_task_gone(
     """Return the node of the first task that the scheduler reported dead.
 
     Used only where the root line itself cannot be placed, and only for blame of hardware:
-    whoever died first is closest to the fault (taxonomy 1.13, third rank).
+    whoever died first is closest to the fault.
     """
     if root.domain is not Domain.HARDWARE or root.nodes:
         return ()

@@ -63,7 +63,7 @@ def diagnose(
     """Return who is to blame, from findings in any order and what the scheduler says.
 
     The scheduler's word for an end that is no failure stands above every line; its word
-    that a node went down stands above every other cause (taxonomy 1.13, first rank).
+    that a node went down stands above every other cause.
     """
     plain = verdict_of_plain_ending(ending)
     if plain is not None:

@@ -59,7 +59,7 @@ class Domain(StrEnum):
 class Remedy(StrEnum):
     """What usually helps against a cause, as its rule says; policy decides what is done.
 
-    The taxonomy's codes: R, RX, RXD, RF, HOLD, STOP, STOP-2, END, ASK.
+    ``confirm_then_stop`` allows one more try: the same failure without a step gained stops it.
     """
 
     RESTART = "restart"
