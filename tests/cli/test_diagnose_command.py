@@ -321,3 +321,21 @@ def test_it_starts_fast_and_loads_no_server(environ: dict[str, str], tmp_path: P
         user = after.children_user - before.children_user
         took.append(user + after.children_system - before.children_system)
     assert min(took) < 0.6
+
+
+def test_a_report_that_cannot_be_written_is_told_and_never_looks_like_well(
+    tmp_path: Path, environ: dict[str, str]
+) -> None:
+    (tmp_path / "well.log").write_text(STEPS)
+    with Path("/dev/full").open("wb") as full:
+        ended = subprocess.run(
+            [*RELIGHT, "diagnose", str(tmp_path / "well.log")],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            env=environ,
+            check=False,
+        )
+    assert (ended.returncode, ended.stderr) == (
+        1,
+        b"relight: the report could not be written: no space left on device\n",
+    )

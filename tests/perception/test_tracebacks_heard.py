@@ -24,7 +24,7 @@ RULE = Rule(
 )
 EARS = Ears(Lexicon([RULE]), AttemptKey(job=JobKey(cluster="m", scheduler_id="7"), attempt=0))
 HEAD = "Traceback (most recent call last):"
-FRAME = '  File "/work/train.py", line 12, in main'
+FRAME = '  File "/srv/train.py", line 12, in main'
 
 
 def heard(*lines: str) -> list[tuple[str, int]]:

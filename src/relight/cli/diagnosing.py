@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from relight.cli.failures import FAILED
 from relight.cli.screens import plain, show_json
 from relight.daemon.clock import now
 from relight.model.advice import Decision
@@ -69,9 +70,9 @@ class Diagnosing:
         if self._bar is not None:
             self._bar.clear()
         _tell([*diagnoses.troubles, *(one for job in diagnoses.jobs for one in job.troubles)])
-        _print(lambda: self._show(diagnoses))
+        is_written = _print(lambda: self._show(diagnoses))
         self._stock()
-        return exit_code(diagnoses)
+        return exit_code(diagnoses) if is_written else FAILED
 
     def _prepare(self, announced: Announced) -> tuple[Listener, Ears]:
         folder = cache_folder(os.environ)
@@ -149,13 +150,20 @@ def _tell(troubles: Sequence[Trouble]) -> None:
     sys.stderr.flush()
 
 
-def _print(show: Callable[[], None]) -> None:
-    """Print, and be quiet when nobody reads it to its end, as with ``| head``."""
+def _print(show: Callable[[], None]) -> bool:
+    """Print, and return whether it could be written.
+
+    Nobody complains when a reader leaves before its end, as with ``| head``.
+    """
     try:
         show()
         sys.stdout.flush()
     except OSError as error:
         # What is left in the buffer would be tried again at exit, and fail aloud.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if not isinstance(error, BrokenPipeError):
-            sys.stderr.write(f"relight: the report could not be written: {error.strerror}\n")
+        if isinstance(error, BrokenPipeError):
+            return True
+        why = error.strerror or str(error)
+        sys.stderr.write(f"relight: the report could not be written: {why.lower()}\n")
+        return False
+    return True
