@@ -13,7 +13,14 @@ from relight.policy.policies import OptIn, Policy
 from relight.settings.explaining import markdown, matching, nearest
 from relight.settings.keys import KEYS, SECTIONS, Key, of_section
 from relight.settings.loading import load
-from relight.settings.records import Cluster, RuleSets, Serve, Store
+from relight.settings.records import (
+    Attribution,
+    Cluster,
+    RuleSets,
+    Serve,
+    Store,
+    Telemetry,
+)
 
 PAGE = (Path(__file__).parents[2] / "docs" / "configuration.md").read_text()
 RECORDS: dict[str, type[Record]] = {
@@ -23,6 +30,8 @@ RECORDS: dict[str, type[Record]] = {
     "store": Store,
     "serve": Serve,
     "rules": RuleSets,
+    "telemetry": Telemetry,
+    "attribution": Attribution,
 }
 WITH_A_DEFAULT = [key for key in KEYS if key.default[0] in '"[0123456789']
 
@@ -30,7 +39,7 @@ WITH_A_DEFAULT = [key for key in KEYS if key.default[0] in '"[0123456789']
 @pytest.mark.parametrize("section", SECTIONS)
 def test_every_field_of_a_record_is_a_key_and_every_key_a_field(section: str) -> None:
     fields = {field.name for field in msgspec.structs.fields(RECORDS[section])}
-    named = {"name"} if section in ("cluster", "policy") else set()
+    named = {"name"} if section in ("cluster", "policy", "telemetry", "attribution") else set()
     assert set(of_section(section)) == fields - named
 
 

@@ -9,10 +9,10 @@ import pytest
 
 from relight.model.advice import Action, Mode
 from relight.model.instants import seconds
-from relight.policy.policies import OptIn, Policy, PolicyBook
+from relight.policy.policies import OptIn, Policy, PolicyBook, Response
 from relight.settings.loading import MOST_BYTES, load
 from relight.settings.problems import Problem, SettingsError
-from relight.settings.records import Cluster, Settings
+from relight.settings.records import Attribution, Cluster, Settings, Telemetry
 
 SMALLEST = """\
 [cluster.main]
@@ -74,6 +74,20 @@ def test_every_key_reaches_its_record(file: Path) -> None:
         mode = "approve"
         log_roots = ["/home", "/scratch"]
         partitions = ["train"]
+        telemetry = "prom"
+        kernel_logs = ["/srv/logs/%N/kern.log"]
+        attribution = ["second"]
+        [telemetry.prom]
+        url = "http://127.0.0.1:9090"
+        node_labels = ["instance"]
+        tenant = "team"
+        token_file = "/etc/relight/prom"
+        timeout = "2s"
+        [attribution.second]
+        kind = "nvrx"
+        url = "http://127.0.0.1:8000"
+        token_file = "/etc/relight/second"
+        timeout = "30s"
         [policy.bold]
         mode = "act"
         max_restarts = 0
@@ -83,6 +97,20 @@ def test_every_key_reaches_its_record(file: Path) -> None:
         hold = "1h"
         expires = "2h"
         may = ["requeue", "exclude", "cancel", "requeue"]
+        hang = "report"
+        hang_floor = "1m"
+        hang_steps = 7
+        hang_unconfirmed = "0s"
+        startup_pause = "1h"
+        checkpoint_pause = "20m"
+        evaluation_pause = "40m"
+        slow = "restart"
+        slow_percent = 20
+        slow_for = "10m"
+        numeric = "stop"
+        evidence = "30s"
+        signal_first = "B:USR1@120"
+        flight_recorder = "/scratch/nccl_trace_rank_"
         [store]
         path = "/srv/relight"
         url = "sqlite:////srv/other.db"
@@ -101,6 +129,28 @@ def test_every_key_reaches_its_record(file: Path) -> None:
         mode=Mode.APPROVE,
         log_roots=("/home", "/scratch"),
         partitions=("train",),
+        telemetry="prom",
+        kernel_logs=("/srv/logs/%N/kern.log",),
+        attribution=("second",),
+    )
+    assert settings.telemetry == (
+        Telemetry(
+            name="prom",
+            url="http://127.0.0.1:9090",
+            node_labels=("instance",),
+            tenant="team",
+            token_file="/etc/relight/prom",
+            timeout=seconds(2),
+        ),
+    )
+    assert settings.attribution == (
+        Attribution(
+            name="second",
+            kind="nvrx",
+            url="http://127.0.0.1:8000",
+            token_file="/etc/relight/second",
+            timeout=seconds(30),
+        ),
     )
     assert settings.policies[1] == Policy(
         name="bold",
@@ -112,6 +162,20 @@ def test_every_key_reaches_its_record(file: Path) -> None:
         hold=seconds(3_600),
         expires=seconds(7_200),
         may=(Action.REQUEUE, Action.EXCLUDE, Action.CANCEL),
+        hang=Response.REPORT,
+        hang_floor=seconds(60),
+        hang_steps=7,
+        hang_unconfirmed=seconds(0),
+        startup_pause=seconds(3_600),
+        checkpoint_pause=seconds(1_200),
+        evaluation_pause=seconds(2_400),
+        slow=Response.RESTART,
+        slow_percent=20,
+        slow_for=seconds(600),
+        numeric=Response.STOP,
+        evidence=seconds(30),
+        signal_first="B:USR1@120",
+        flight_recorder="/scratch/nccl_trace_rank_",
     )
     assert settings.policies[0] == Policy(name="default")
     assert settings.store.database == "sqlite:////srv/other.db"

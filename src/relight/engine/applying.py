@@ -21,6 +21,7 @@ from relight.model.stimuli import (
     AttributionGiven,
     CapacitySeen,
     CheckpointSeen,
+    EvidenceSeen,
     FindingMade,
     JobGone,
     NodeSeen,
@@ -60,7 +61,7 @@ def apply(turn: Turn, stimulus: Stimulus) -> None:  # noqa: C901 - one arm a sti
             note_person(turn, stimulus)
         case CapacitySeen():
             turn.case = msgspec.structs.replace(turn.case, capacity=stimulus)
-        case Tick() | CheckpointSeen() | AttributionGiven():
+        case Tick() | CheckpointSeen() | EvidenceSeen() | AttributionGiven():
             pass
         case _:
             assert_never(stimulus)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from relight.model.advice import ReconciliationStatus
+from relight.model.advice import Decision, ReconciliationStatus
+from relight.model.evidence import Witness
 from relight.model.findings import Domain, Finding
 from relight.model.instants import Instant
 from relight.model.jobs import JobFact, JobKey, NodeFact
@@ -80,13 +81,38 @@ class CheckpointSeen(_Stimulus, frozen=True, kw_only=True):
     why: str = ""
 
 
+class EvidenceSeen(_Stimulus, frozen=True, kw_only=True):
+    """A witness has answered; what it found came before, as findings of its own.
+
+    ``until`` is the end of the window that was looked at. ``unseen`` is a sentence when it could
+    not tell anything, ``blind`` are sentences about what it cannot see.
+    """
+
+    attempt: int
+    witness: Witness
+    until: Instant
+    found: int = 0
+    unseen: str = ""
+    blind: tuple[str, ...] = ()
+
+
 class AttributionGiven(_Stimulus, frozen=True, kw_only=True):
-    """An outside attribution service answered."""
+    """An outside attribution service answered, or ``unseen`` says why it did not.
+
+    ``provider`` is the name in the settings; ``nodes`` are as it wrote them, unverified.
+    ``decision`` is None where it recommends nothing. ``phase`` is ``fast`` or ``slow``.
+    """
 
     attempt: int
     domain: Domain
     nodes: tuple[str, ...] = ()
     sentence: str = ""
+    provider: str = ""
+    cause: str = ""
+    decision: Decision | None = None
+    confidence: float = 0.0
+    phase: str = ""
+    unseen: str = ""
 
 
 class OrderDone(_Stimulus, frozen=True, kw_only=True):
@@ -131,6 +157,7 @@ Stimulus = (
     | FindingMade
     | ProgressSeen
     | CheckpointSeen
+    | EvidenceSeen
     | AttributionGiven
     | OrderDone
     | StatusSeen

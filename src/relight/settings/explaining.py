@@ -5,6 +5,7 @@ from __future__ import annotations
 from relight.policy.opt_in import did_you_mean
 from relight.settings.keys import KEYS, SECTIONS, Key, of_section
 
+_NAMED_SECTIONS = ("cluster", "policy", "telemetry", "attribution")
 _NAMED_PARTS = 2  # [policy.default] as a whole
 
 
@@ -19,7 +20,7 @@ def matching(asked: str) -> tuple[Key, ...]:
         return tuple(key for key in KEYS if parts[0] in (key.section, key.leaf))
     section, leaf = parts[0].partition("[")[0], parts[-1]
     exact = tuple(key for key in KEYS if (key.section, key.leaf) == (section, leaf))
-    if exact or section not in ("cluster", "policy"):
+    if exact or section not in _NAMED_SECTIONS:
         return exact
     return tuple(of_section(section).values()) if len(parts) == _NAMED_PARTS else ()
 

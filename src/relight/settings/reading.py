@@ -12,7 +12,15 @@ from relight.policy.policies import OptIn, Policy
 from relight.settings.keys import NAME, NAME_WORDS, SECTIONS, Key, of_section
 from relight.settings.lines import Lines, Path
 from relight.settings.problems import Problem
-from relight.settings.records import Cluster, RuleSets, Serve, Settings, Store
+from relight.settings.records import (
+    Attribution,
+    Cluster,
+    RuleSets,
+    Serve,
+    Settings,
+    Store,
+    Telemetry,
+)
 from relight.settings.shapes import RefusedError
 
 _MOST_NAMED = 20
@@ -46,6 +54,9 @@ def read(tables: Mapping[str, object], origins: Origins, state: str) -> Settings
     reading = _Reading(tables, origins)
     clusters = reading.named("cluster")
     policies = reading.named("policy")
+    telemetry = reading.named("telemetry")
+    attribution = reading.named("attribution")
+    reading.names_of_clusters(clusters, telemetry, attribution)
     opt_ins = reading.opt_ins(clusters, policies)
     store = {"path": state, **reading.single("store")}
     serve = reading.single("serve")
@@ -62,6 +73,8 @@ def read(tables: Mapping[str, object], origins: Origins, state: str) -> Settings
         store=msgspec.convert(store, Store),
         serve=msgspec.convert(serve, Serve),
         rules=msgspec.convert(rules, RuleSets),
+        telemetry=msgspec.convert(_with_names(telemetry), tuple[Telemetry, ...]),
+        attribution=msgspec.convert(_with_names(attribution), tuple[Attribution, ...]),
         origin=origins.source,
     )
 
@@ -111,6 +124,20 @@ class _Reading:
             self._exists((*path, "policy"), fields["policy"], (*policies, DEFAULT_POLICY))
             read.append(fields)
         return read
+
+    def names_of_clusters(
+        self,
+        clusters: Mapping[str, Fields],
+        telemetry: Iterable[str],
+        attribution: Iterable[str],
+    ) -> None:
+        """Refuse what a cluster names that is not there."""
+        for name, fields in clusters.items():
+            asked = fields.get("telemetry")
+            self._exists(("cluster", name, "telemetry"), asked, tuple(telemetry))
+            named = fields.get("attribution", ())
+            for one in named if isinstance(named, tuple) else ():
+                self._exists(("cluster", name, "attribution"), one, tuple(attribution))
 
     def _exists(self, path: Path, name: object, known: tuple[str, ...]) -> None:
         if isinstance(name, str) and name not in known:

@@ -19,6 +19,8 @@ class Cluster(Record, frozen=True, kw_only=True):
     are those in which anything may be changed, empty for all. ``log_roots`` are the folders
     below which job output may be read. ``slurm_conf`` and ``bin_dir``, empty for the
     machine's own, say which configuration Slurm's commands use and where they lie.
+    ``telemetry`` and ``attribution`` name what is asked beside, ``kernel_logs`` the files of
+    each node's kernel log with ``%N`` for the node's name.
     """
 
     name: str
@@ -31,6 +33,34 @@ class Cluster(Record, frozen=True, kw_only=True):
     mode: Mode = Mode.ACT
     log_roots: tuple[str, ...] = ("/",)
     partitions: tuple[str, ...] = ()
+    telemetry: str = ""
+    kernel_logs: tuple[str, ...] = ()
+    attribution: tuple[str, ...] = ()
+
+
+class Telemetry(Record, frozen=True, kw_only=True):
+    """A metrics server with the API of Prometheus.
+
+    ``node_labels`` are the labels that may name a node, the first that a series has counts.
+    ``timeout`` bounds one query.
+    """
+
+    name: str
+    url: str
+    node_labels: tuple[str, ...] = ("Hostname", "hostname", "node", "nodename", "instance")
+    tenant: str = ""
+    token_file: str = ""
+    timeout: Span = seconds(5)
+
+
+class Attribution(Record, frozen=True, kw_only=True):
+    """An outside attribution service; ``kind`` is the protocol that it speaks."""
+
+    name: str
+    url: str
+    kind: str = "relight"
+    token_file: str = ""
+    timeout: Span = seconds(240)
 
 
 class Store(Record, frozen=True, kw_only=True):
@@ -71,6 +101,8 @@ class Settings(Record, frozen=True, kw_only=True):
     store: Store = Store()
     serve: Serve = Serve()
     rules: RuleSets = RuleSets()
+    telemetry: tuple[Telemetry, ...] = ()
+    attribution: tuple[Attribution, ...] = ()
     origin: str = ""
 
     def cluster(self, name: str) -> Cluster | None:
