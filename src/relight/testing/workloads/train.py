@@ -35,9 +35,8 @@ from typing import Any, NamedTuple, NoReturn
 
 KINDS = ("ecc", "module", "oom", "hang", "segfault", "inplace", "deadtask", "xid")
 TRACKER = "latest_checkpointed_iteration.txt"
-FEATURES = 8
-SAMPLES = 4
-RATE = 0.05
+FEATURES, SAMPLES = 8, 4
+RATE, MOMENT = 0.05, 0.005
 LONGEST_MESSAGE = 1 << 16
 ADVICE = """
 CUDA kernel errors might be asynchronously reported at some other API call, so the stacktrace \
@@ -229,11 +228,11 @@ def write_durably(path: Path, text: str) -> None:
     draft.replace(path)
 
 
-def save(root: Path, iteration: int, weights: list[float]) -> None:
-    """Write a checkpoint; it counts once ``state.json`` stands in its folder."""
+def save(root: Path, iteration: int, weights: list[float], seconds: float = 0.0) -> None:
+    """Write a checkpoint, which takes so long; it counts once ``state.json`` is in its folder."""
     say(f"saving checkpoint at iteration {iteration:7d} to {root} in torch_dist format")
-    folder = root / f"iter_{iteration:07d}"
-    folder.mkdir(parents=True, exist_ok=True)
+    time.sleep(seconds)
+    (folder := root / f"iter_{iteration:07d}").mkdir(parents=True, exist_ok=True)
     write_durably(folder / "state.json", json.dumps({"weights": weights}))
     write_durably(root / TRACKER, str(iteration))
     say(f"  successfully saved checkpoint from iteration {iteration:7d} to {root} [ t 1/1, p 1/1 ]")
@@ -254,6 +253,12 @@ def load(root: Path, iteration: int) -> list[float]:
     state = json.loads((root / f"iter_{iteration:07d}" / "state.json").read_text())
     say(f"  successfully loaded checkpoint from {root} [ t 1/1, p 1/1 ] at iteration {iteration}")
     return [float(weight) for weight in state["weights"]]
+
+
+def compute(seconds: float) -> None:
+    """Pass the time that a step's mathematics would take; it is lost while the rank is stopped."""
+    for _ in range(round(seconds / MOMENT)):
+        time.sleep(MOMENT)
 
 
 def gradient(weights: list[float], rank: int, step: int) -> list[float]:
@@ -305,9 +310,8 @@ def break_down(kind: str) -> NoReturn:
 def train(place: Place, options: argparse.Namespace) -> None:
     """Train to the last step, or until something breaks."""
     threading.Thread(target=guard, args=(options.most_seconds,), daemon=True).start()
-    for fault in options.fault:
-        if fault.kind == "module" and fault.strikes(place, sys.maxsize):
-            break_down("module")
+    if any(one.kind == "module" and one.strikes(place, sys.maxsize) for one in options.fault):
+        break_down("module")
     root = options.folder / "checkpoints"
     root.mkdir(parents=True, exist_ok=True)
     collective = Collective(place, options)
@@ -315,20 +319,18 @@ def train(place: Place, options: argparse.Namespace) -> None:
     weights = load(root, start)
     for step in range(start + 1, options.steps + 1):
         begun = time.monotonic()
-        for fault in options.fault:
-            if fault.strikes(place, step):
-                break_down(fault.kind)
-        time.sleep(options.step_seconds)
+        for fault in (one for one in options.fault if one.strikes(place, step)):
+            break_down(fault.kind)
+        compute(options.step_seconds)
         total = collective.sum(gradient(weights, place.rank, step))
         share = [value / (SAMPLES * place.world) for value in total]
         slope, loss = share[:-1], share[-1]
         weights = [weight - RATE * slope[index] for index, weight in enumerate(weights)]
         if place.rank == place.world - 1:
-            seconds = time.monotonic() - begun
             figures = [loss, math.hypot(*slope), math.hypot(*weights)]
-            progress(place, step, options.steps, seconds, figures)
+            progress(place, step, options.steps, time.monotonic() - begun, figures)
         if place.rank == 0 and (step % options.checkpoint_every == 0 or step == options.steps):
-            save(root, step, weights)
+            save(root, step, weights, options.checkpoint_seconds)
     say(f"training complete at iteration {max(start, options.steps)}")
 
 
@@ -351,9 +353,9 @@ def parse_fault(text: str) -> Fault:
     pairs = dict(pair.split("=", 1) for pair in rest.split(",") if pair)
     if kind not in KINDS or not pairs.keys() <= {"node", "rank", "step", "attempts"}:
         raise ValueError(text)
-    rank = int(pairs["rank"]) if "rank" in pairs else None
-    step, attempts = int(pairs.get("step", "0")), float(pairs.get("attempts", "inf"))
-    return Fault(kind, pairs.get("node"), rank, step, attempts)
+    rank, attempts = pairs.get("rank"), float(pairs.get("attempts", "inf"))
+    whom = None if rank is None else int(rank)
+    return Fault(kind, pairs.get("node"), whom, int(pairs.get("step", "0")), attempts)
 
 
 def parse_arguments(arguments: list[str]) -> argparse.Namespace:
@@ -363,6 +365,7 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--step-seconds", type=float, default=0.05)
     parser.add_argument("--checkpoint-every", type=int, default=10)
+    parser.add_argument("--checkpoint-seconds", type=float, default=0.0)
     help_fault = f"KIND:node=NODE,rank=N,step=N,attempts=N; KIND is one of {', '.join(KINDS)}"
     parser.add_argument("--fault", type=parse_fault, action="append", default=[], help=help_fault)
     parser.add_argument("--host", default="127.0.0.1", help="where rank 0 listens")
@@ -376,8 +379,8 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
 
 def report(rank: int, kind: type[BaseException], error: BaseException, _: object) -> None:
     """Write a traceback with the rank before each line, as PyTorch does."""
-    text = "".join(traceback.format_exception(kind, error, error.__traceback__))
-    sys.stderr.write("".join(f"[rank{rank}]: {line}\n" for line in text.splitlines()))
+    text = "".join(traceback.format_exception(kind, error, error.__traceback__)).splitlines()
+    sys.stderr.write("".join(f"[rank{rank}]: {line}\n" for line in text))
     time.sleep(0.2)  # PyTorch takes longer; srun loses the last words of what is gone at once
 
 
@@ -387,7 +390,7 @@ def main(arguments: list[str]) -> None:
     place = read_place(dict(os.environ))
     if options.launcher:
         launcher = [sys.executable, str(Path(__file__).with_name("launcher.py"))]
-        worker = [argument for argument in arguments if argument != "--launcher"]
+        worker = [one for one in arguments if one != "--launcher"]
         command = [*launcher, str(options.max_restarts), __file__, *worker]
         os.execv(sys.executable, command)  # noqa: S606 - the file beside this one
     sys.excepthook = functools.partial(report, place.rank)
