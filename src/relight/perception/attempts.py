@@ -11,14 +11,16 @@ lines they stand for.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import assert_never
 
 import msgspec
 
+from relight.model.allowances import Allowances
 from relight.model.findings import Finding
 from relight.model.instants import Instant
 from relight.model.progress import Progress
+from relight.model.pulses import Pulse
 from relight.model.records import Record
 from relight.model.signals import FileUnseen, Mark, Reading
 from relight.perception.ears import Ears
@@ -28,6 +30,10 @@ from relight.perception.memories import Memory
 from relight.perception.progress.sampling import GRID, Grid
 from relight.perception.progress.states import ProgressState
 from relight.perception.progress.tallies import Tally
+from relight.perception.rhythm.beats import MOST_PULSES, Beats, BeatsState
+from relight.perception.rhythm.following import excuse, follow
+from relight.perception.rhythm.states import Rhythm
+from relight.perception.rhythm.watching import judge
 
 
 class PerceptionState(Record, frozen=True, kw_only=True):
@@ -39,6 +45,8 @@ class PerceptionState(Record, frozen=True, kw_only=True):
     progress_state: ProgressState = ProgressState()
     unseen: dict[str, str] = msgspec.field(default_factory=dict)
     """Files that could not be read when last tried, and why."""
+    beats: BeatsState = BeatsState()
+    rhythm: Rhythm = Rhythm()
 
     @property
     def marks(self) -> dict[str, Mark]:
@@ -57,23 +65,33 @@ class PerceptionState(Record, frozen=True, kw_only=True):
 
 
 class Perceived(Record, frozen=True, kw_only=True):
-    """What readings led to: the state to go on from, what was found, how far the attempt is."""
+    """What readings led to: the state to go on from, what was found, how far the attempt is.
+
+    ``pulses`` are the last of those that the readings held.
+    """
 
     state: PerceptionState
     findings: tuple[Finding, ...]
     progress: Progress
     progress_changed: bool
+    pulses: tuple[Pulse, ...] = ()
 
 
-def perceive(
+def perceive(  # noqa: PLR0913 - what is heard, with what ears, and what is made of it
     state: PerceptionState,
     readings: Sequence[Reading | FileUnseen],
     now: Instant,
     ears: Ears,
     *,
     grid: Grid | None = GRID,
+    allowances: Allowances | None = None,
+    earlier: float | None = None,
 ) -> Perceived:
-    """Return what ``readings`` tell, in their order.
+    """Return what ``readings`` tell, in their order, and by ``now`` what they have not told.
+
+    With ``allowances`` it is judged whether the attempt is silent, slow or in numeric trouble:
+    for that, it is to be called at each round, without readings too when files were looked at
+    and held nothing new. ``earlier`` are the usual seconds of one step of the attempts before.
 
     Where a log tells a step on most of its lines, some of them are enough; ``grid`` says
     which; without one none is left out, which shows that the figures are the same.
@@ -84,34 +102,92 @@ def perceive(
     """
     files = dict(state.files)
     unseen = dict(state.unseen)
-    memory = Memory(counts=dict(state.counts), progress=Tally(state.progress_state), grid=grid)
+    memory = _memory(state, now, grid)
+    rhythm = state.rhythm
+    ends: dict[str, bool] = {}
+    has_grown = False
     for reading in readings:
         match reading:
             case Reading():
                 unseen.pop(reading.file, None)
                 listener = Listener(files.get(reading.file, FileState()), memory, ears, now)
                 files[reading.file] = listener.read(reading)
+                ends[reading.file] = reading.at_end
+                has_grown = has_grown or bool(reading.data)
             case FileUnseen():
                 unseen[reading.file] = reading.why
             case _:
                 assert_never(reading)
-    return _perceived(state, files, unseen, memory)
+    rhythm = follow(
+        state.rhythm,
+        memory.beats.pulses,
+        now,
+        is_behind=not all(ends.values()),
+        has_grown=has_grown,
+    )
+    if allowances is None:
+        rhythm = excuse(rhythm, now)
+    else:
+        found = judge(
+            rhythm,
+            now,
+            attempt=ears.attempt,
+            allowances=allowances,
+            heard_at=now if _were_heard(rhythm, ends) else None,
+            earlier=earlier,
+            tails=_last_lines(rhythm, files),
+        )
+        rhythm = found.rhythm
+        memory.findings += found.findings
+    return _perceived(state, files, unseen, memory, rhythm)
 
 
 def conclude(state: PerceptionState, now: Instant, ears: Ears) -> Perceived:
     """Return what the unfinished last line of each file tells, once nothing more is to come."""
     files = dict(state.files)
-    memory = Memory(counts=dict(state.counts), progress=Tally(state.progress_state), grid=GRID)
+    memory = _memory(state, now, GRID)
     for name, file in state.files.items():
         files[name] = Listener(file, memory, ears, now).finish(name)
-    return _perceived(state, files, dict(state.unseen), memory)
+    rhythm = follow(state.rhythm, memory.beats.pulses, now)
+    return _perceived(state, files, dict(state.unseen), memory, rhythm)
+
+
+def _memory(state: PerceptionState, now: Instant, grid: Grid | None) -> Memory:
+    return Memory(
+        counts=dict(state.counts),
+        progress=Tally(state.progress_state),
+        grid=grid,
+        beats=Beats(state.beats, now),
+    )
+
+
+def _were_heard(rhythm: Rhythm, ends: Mapping[str, bool]) -> bool:
+    """Return whether the files were read to their end, above all the one that tells steps."""
+    if rhythm.place is not None and rhythm.place.file not in ends:
+        return False
+    return bool(ends) and all(ends.values())
+
+
+def _last_lines(rhythm: Rhythm, files: Mapping[str, FileState]) -> tuple[str, ...]:
+    """Return the last lines of the file that tells steps, else of the first one."""
+    name = rhythm.place.file if rhythm.place is not None else min(files, default="")
+    return files[name].shown if name in files else ()
 
 
 def _perceived(
-    before: PerceptionState, files: dict[str, FileState], unseen: dict[str, str], memory: Memory
+    before: PerceptionState,
+    files: dict[str, FileState],
+    unseen: dict[str, str],
+    memory: Memory,
+    rhythm: Rhythm,
 ) -> Perceived:
     after = PerceptionState(
-        files=files, counts=memory.counts, progress_state=memory.progress.frozen(), unseen=unseen
+        files=files,
+        counts=memory.counts,
+        progress_state=memory.progress.frozen(),
+        unseen=unseen,
+        beats=memory.beats.frozen(),
+        rhythm=rhythm,
     )
     progress = after.progress
     return Perceived(
@@ -119,4 +195,5 @@ def _perceived(
         findings=tuple(memory.findings),
         progress=progress,
         progress_changed=progress != before.progress,
+        pulses=tuple(memory.beats.pulses[-MOST_PULSES:]),
     )

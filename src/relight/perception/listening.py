@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from relight.model.findings import Domain, Finding, Kind, Place, Remedy, Role
-from relight.model.instants import Instant, in_seconds
+from relight.model.instants import Instant
 from relight.model.signals import Reading
 from relight.perception.cleaning import MOST_CARRIED
 from relight.perception.conclusions import Heading, concluded, remedy_of_exception
@@ -17,18 +17,14 @@ from relight.perception.fingerprints import fingerprint
 from relight.perception.lines import SHOWN, STRIDE, Block, FileState, Unit, readable
 from relight.perception.memories import Memory
 from relight.perception.prefixes import Voice, listen
-from relight.perception.progress.readings import (
-    batch_size,
-    epoch_length,
-    measured,
-    read_line,
-    time_of_day,
-)
+from relight.perception.progress.besides import clock_of, take_beside
+from relight.perception.progress.readings import read_line, read_other, time_of_day
 from relight.perception.progress.runs import RunTally
 from relight.perception.progress.sampling import Step, steps_of
-from relight.perception.progress.tallies import Moment, Tally
+from relight.perception.progress.tallies import Moment
 from relight.perception.ranks import Hosts, heard_in
-from relight.perception.shapes import COUNTERS
+from relight.perception.rhythm.figures import figures_in
+from relight.perception.shapes import SHAPES
 from relight.perception.shapes.entries import Says
 from relight.perception.times import printed_time
 from relight.perception.tracebacks import (
@@ -63,6 +59,8 @@ PYTHON_EXCEPTION = Rule(
 """What an exception is that no rule knows better. It has no expression: a detector finds it."""
 
 _ENDS_AS_TOLD = frozenset({"SystemExit", "KeyboardInterrupt", "GeneratorExit"})
+_BESIDE_A_STEP = frozenset({Says.EVALUATED, Says.EVALUATING, Says.NAN})
+"""What a line that tells a step says of numbers that stand beside it, not of a pause."""
 _NOTHING = Heard()
 _FAILURES = frozenset({Kind.CRASH, Kind.HANG, Kind.NODE})
 
@@ -228,13 +226,7 @@ class Listener:
         tracebacks: dict[str, Traceback],
     ) -> None:
         shown = readable(unit.data)
-        for number in heard.shapes:
-            self._runs.marked(number, unit.line)
-            self._runs.tally.heard(number, unit.data)
-            self._memory.progress.heard(number, unit.data)
-        if step is not None:
-            is_trouble = any(_is_trouble(hit.rule) for hit in heard.hits)
-            self._progress(unit, step, shown, is_failure=is_trouble)
+        self._counts(unit, heard, step, shown)
         if not (heard.hits or heard.is_headline or tracebacks):
             return
         line = _Line(block=block, unit=unit, heard=heard, shown=shown, voice=listen(shown))
@@ -257,22 +249,63 @@ class Listener:
         if not is_code(line.voice.body):
             self._signatures(line, None)
 
-    def _progress(self, unit: Unit, step: Step, shown: str, *, is_failure: bool) -> None:
+    def _counts(self, unit: Unit, heard: Heard, step: Step | None, shown: str) -> None:
+        """Take in what a line tells of progress: its shapes, its step, and the pulses of both."""
+        for number in heard.shapes:
+            self._runs.marked(number, unit.line)
+            self._runs.tally.heard(number, unit.data)
+            self._memory.progress.heard(number, unit.data)
+        has_counted = False
+        if step is not None:
+            is_trouble = any(_is_trouble(hit.rule) for hit in heard.hits)
+            has_counted = self._progress(unit, step, shown, is_failure=is_trouble)
+        if heard.shapes:
+            self._pulses(heard.shapes, shown, has_counted=has_counted)
+
+    def _pulses(self, shapes: Sequence[int], shown: str, *, has_counted: bool) -> None:
+        """Tell the rhythm what a line says, but for what its step has told already."""
+        at = printed_time(shown)
+        for number in shapes:
+            says = SHAPES[number].says
+            if not (has_counted and says in _BESIDE_A_STEP):
+                self._memory.beats.said(says, shown, at, self._memory.progress.last_step)
+
+    def _progress(self, unit: Unit, step: Step, shown: str, *, is_failure: bool) -> bool:
+        """Count a line that may tell a step; return whether it told one."""
         tallies = (self._runs.tally, self._memory.progress)
         at = printed_time(shown)
-        moment = Moment(at, _clock(unit, at, self._now), step.frame)
+        of_day = time_of_day(unit.data) if at is None else None
+        moment = Moment(at, clock_of(at, of_day, self._now), step.frame)
         for number in step.numbers:
-            _beside(number, unit.data, moment, tallies)
+            if take_beside(number, unit.data, moment, tallies):
+                figures = figures_in(shown)
+                self._memory.beats.beside(figures, shown, at, self._memory.progress.last_step)
         told = step.told
         if not step.was_read:
             told = read_line(step.numbers, unit.data, is_failure=is_failure)
         if told is None:
-            return
+            self._other(step, unit, at)
+            return False
         if told.clock is not None:
             moment = moment._replace(clock=told.clock)
+        elif of_day is not None:
+            told = told._replace(clock=of_day)
         self._runs.stepping(told, unit.line)
         self._runs.tally.step(told, moment, shown)
-        self._memory.progress.step(told, moment._replace(at=at or self._now), shown)
+        moment = moment._replace(at=at or self._now)
+        stepped = self._memory.progress.step(told, moment, shown)
+        if stepped is not None:
+            counted = self._memory.progress.counted(stepped, told, moment)
+            place = Place(file=self._name, offset=unit.offset, line=unit.line)
+            self._memory.beats.counted(counted, shown, at, place)
+        return True
+
+    def _other(self, step: Step, unit: Unit, at: Instant | None) -> None:
+        if not self._memory.beats.wants_others:
+            return
+        moved = read_other(step.numbers, unit.data)
+        if moved is not None:
+            self._memory.beats.moved(moved, at)
 
     def _open(self, line: _Line, tracebacks: dict[str, Traceback]) -> None:
         tracebacks.pop(line.voice.key, None)
@@ -357,25 +390,3 @@ def _is_failure(told: Rule | Finding) -> bool:
 def _is_trouble(rule: Rule) -> bool:
     """Return whether a number in a line of this rule is hardly a step that was completed."""
     return rule.role is not Role.BENIGN and rule.kind is not Kind.NUMERIC
-
-
-def _beside(number: int, line: bytes, moment: Moment, tallies: Iterable[Tally]) -> None:
-    """Take in what a line tells of steps without telling one."""
-    says = COUNTERS[number].says
-    if says is Says.STEP:
-        return
-    for tally in tallies:
-        if says is Says.MEASURED:
-            tally.measured(measured(number, line), moment)
-        elif says is Says.LENGTH and (length := epoch_length(number, line)):
-            tally.epoch_has(length)
-        elif says is Says.BATCH and (size := batch_size(number, line)):
-            tally.step_takes_in(size)
-
-
-def _clock(unit: Unit, at: Instant | None, now: Instant) -> float:
-    """Return the seconds of a clock that runs on from line to line of one writer."""
-    if at is not None:
-        return in_seconds(at)
-    of_day = time_of_day(unit.data)
-    return in_seconds(now) if of_day is None else of_day

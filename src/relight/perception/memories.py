@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from relight.model.findings import Finding
 from relight.perception.progress.sampling import Grid
 from relight.perception.progress.tallies import Tally
+from relight.perception.rhythm.beats import Beats
 
 FIRST_FINDINGS = 50
 """Lines of one (rule, fingerprint) that each make a finding."""
@@ -22,6 +23,7 @@ class Memory:
     progress: Tally
     grid: Grid | None
     """Which lines are read where a log tells a step on most of them; None for all."""
+    beats: Beats
     findings: list[Finding] = field(default_factory=list)
 
     def may_tell(self, rule: str, mark: str) -> int:

@@ -44,6 +44,7 @@ _OTHER_BAR = re.compile(
     r"|rollout|infer|process|filter|prepar|build|convert|\bread|scor|extract|index|captur|compil"
     r"|warm.?up|calib|quanti|merg|\bsav|upload|flatten|pack|plot|verif|split|resolv|copy|import"
 )
+_EVALUATION_BAR = re.compile(r"(?i)\bval|eval|\btest|sanity|predict|infer")
 _EPOCHS_BAR = re.compile(r"(?i)\bepochs?:?$")
 _CLOCK = re.compile(rb"(?<![\d:.])([01]\d|2[0-3]):([0-5]\d):([0-5]\d)(?:[.,](\d{1,6}))?(?!\d)")
 _CLOCK_IN = 80
@@ -143,6 +144,33 @@ def read_step(number: int, line: bytes) -> Told | None:
     if "word" in captures:
         return _guess(told, captures["word"], line)
     return told
+
+
+class Moved(NamedTuple):
+    """Where a bar stands that does not count steps, and whether it is that of an evaluation."""
+
+    key: str
+    at: int
+    is_evaluation: bool
+
+
+_LONGEST_KEY = 60
+
+
+def read_other(numbers: Sequence[int], line: bytes) -> Moved | None:
+    """Return where a bar stands that counts something else than steps, None without one."""
+    for number in numbers:
+        shape = COUNTERS[number]
+        if shape.tier != BAR:
+            continue
+        captures = captured(_reads(number), line)
+        count = step_of(captures)
+        if count:
+            title = listen(captures.get("title", "")).body.strip(" :\x08")[:_LONGEST_KEY]
+            total = captures.get("total", "")
+            is_evaluation = _EVALUATION_BAR.search(title) is not None
+            return Moved(f"{title} {total}", count, is_evaluation)
+    return None
 
 
 def _bar(told: Told, captures: dict[str, str]) -> Told | None:

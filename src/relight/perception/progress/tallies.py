@@ -50,6 +50,28 @@ class Moment(NamedTuple):
     frame: int | None = 0
 
 
+class Counted(NamedTuple):
+    """What a line has done to a counter: where it stands now, counted on over the epochs.
+
+    ``seconds`` is the time of one step as far as lines print it: by itself, or on a clock that
+    they print in place of the time of day.
+    """
+
+    key: str
+    step: int
+    total: int
+    epoch: int | None
+    seconds: float | None
+    is_believed: bool
+
+
+class Stepped(NamedTuple):
+    """A counter before a line, None before its first one, and after it."""
+
+    old: Series | None
+    new: Series
+
+
 class Tally:
     """Counts on from a state."""
 
@@ -85,19 +107,33 @@ class Tally:
         """Return the series that a line belongs to, None before its first line."""
         return self._series.get(told.key)
 
-    def step(self, told: Told, moment: Moment, line: str) -> None:
-        """Take in a line that tells a step."""
+    def step(self, told: Told, moment: Moment, line: str) -> Stepped | None:
+        """Take in a line that tells a step; return its counter, None where it tells nothing new."""
         old = self._series.get(told.key)
         new = self._begun(told, moment) if old is None else _moved(old, told, moment)
         if new is None or new.last > MOST_STEPS:
-            return
+            return None
         marks: dict[str, object] = {}
         if moment.frame is not None:
             self._timed(old, new, told, moment)
             marks = {} if old is None else _marks(old, new, moment)
-        self._series[told.key] = msgspec.structs.replace(new, line=line[:_KEPT_LINE], **marks)
+        new = msgspec.structs.replace(new, line=line[:_KEPT_LINE], **marks)
+        self._series[told.key] = new
         if old is None or new.last > old.last:
             self._completed(told, new)
+        return Stepped(old, new)
+
+    def counted(self, stepped: Stepped, told: Told, moment: Moment) -> Counted:
+        """Return what the line has counted that was taken in last."""
+        old, new = stepped
+        return Counted(
+            told.key,
+            new.last,
+            told.total,
+            told.epoch,
+            _seconds_between(old, new, told, moment),
+            self.counter is new,
+        )
 
     def _begun(self, told: Told, moment: Moment) -> Series | None:
         if told.shape.tier == BAR and told.step == 0:
@@ -311,6 +347,20 @@ def _globally(old: Series, told: Told) -> tuple[int, int]:
     if told.step <= _EMPTY * told.total and old.shown >= _FULL * told.total:
         base += told.total
     return base + told.step, base
+
+
+def _seconds_between(old: Series | None, new: Series, told: Told, moment: Moment) -> float | None:
+    """Return the time of one step by what lines print, where they print no date."""
+    if told.seconds is not None:
+        return told.seconds
+    if old is None or new.last <= old.last:
+        return None
+    if told.since is not None:
+        return told.since / (new.last - old.last)
+    runs_on = old.mark_frame == moment.frame and new.last > old.mark_step
+    if told.clock is None or not runs_on or moment.clock <= old.mark_clock:
+        return None
+    return (moment.clock - old.mark_clock) / (new.last - old.mark_step)
 
 
 def _marks(old: Series, new: Series, moment: Moment) -> dict[str, object]:

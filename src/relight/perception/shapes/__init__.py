@@ -9,13 +9,13 @@ from __future__ import annotations
 from relight.perception.shapes.bars import BARS, GUESSES
 from relight.perception.shapes.benchmarks import DLLOGGER, MLPERF
 from relight.perception.shapes.entries import Shape
-from relight.perception.shapes.events import CHECKPOINTS, LIVES, LOSSES
+from relight.perception.shapes.events import CHECKPOINTS, LIVES, LOSSES, PAUSES
 from relight.perception.shapes.language import LOOPS, MEGATRON
 from relight.perception.shapes.tensorflow import MXNET, TENSORFLOW
 from relight.perception.shapes.text import TEXT
 from relight.perception.shapes.vision import PADDLE, VISION
 
-SHAPES: tuple[Shape, ...] = (*CHECKPOINTS, *LOSSES, *LIVES)
+SHAPES: tuple[Shape, ...] = (*CHECKPOINTS, *PAUSES, *LOSSES, *LIVES)
 
 COUNTERS: tuple[Shape, ...] = (
     *MEGATRON,

@@ -69,6 +69,44 @@ CHECKPOINTS: tuple[Shape, ...] = (
     ),
 )
 
+PAUSES: tuple[Shape, ...] = (
+    Shape(
+        name="saves",
+        says=Says.SAVES,
+        patterns=(
+            r"\bSaving the checkpoint \(or staging",
+            r"(?i)\bsaving (?:(?:the|a|model|training|full) ){0,3}(?:checkpoint|model|state)\b",
+            r"\bBegin saving checkpoint\b",
+        ),
+    ),
+    Shape(
+        name="evaluating",
+        says=Says.EVALUATING,
+        patterns=(
+            r"(?i)\b(?:start(?:ing|ed)?|begin(?:ning)?|running) (?:evaluat|validation\b)",
+            r"\bEvaluating (?:on \d|iter \d)",
+            r'"key": "eval_start"',
+            r"\bStart inference on \d",
+            r"\bInference done \d{1,9}/\d",
+            r"\[eval_step=\d",
+            r"\[Eval batch=\d",
+            r"\b(?:Epoch|Iter)\(val\) +\[",
+            r"\bTest: +\[ *\d",
+            r"\bEval iter: \d",
+        ),
+    ),
+    Shape(
+        name="milestone",
+        says=Says.MILESTONE,
+        patterns=(
+            r"\[after [a-z, ]{3,60} (?:is|are) (?:built|initialized|setup)\]",
+            r"\[before the start of training step\]",
+            r"(?i)\bcompil(?:ation|ing) (?:finished|done|completed|took)\b",
+            r"(?i)\bgraph captur(?:e|ing) (?:finished|done|completed|took)\b",
+        ),
+    ),
+)
+
 LOSSES: tuple[Shape, ...] = (
     Shape(
         name="nan",

@@ -54,6 +54,15 @@ MEGATRON: tuple[Shape, ...] = (
             6.48,
         ),
     ),
+    Shape(
+        name="megatron-data",
+        framework="Megatron-LM",
+        says=Says.MEASURED,
+        patterns=(r"\bbatch-generator \.{1,60}: \(\d",),
+        examples=(
+            Example(line="    batch-generator ................................: (12.1, 31.4)"),
+        ),
+    ),
     counter(
         "deepspeed-pipe",
         "DeepSpeed",
@@ -269,6 +278,13 @@ LOOPS: tuple[Shape, ...] = (
         patterns=(r"throughput/device/(?:BPS|batches_per_second)=\d",),
         reads=(r"throughput/device/(?:BPS|batches_per_second)=(?P<rate>[\d.]+)",),
         examples=(Example(line="    throughput/device/BPS=0.8", seconds=1.25),),
+    ),
+    Shape(
+        name="olmo-data",
+        framework="OLMo, OLMo-core",
+        says=Says.MEASURED,
+        patterns=(r"throughput/device/data loading \(s\)=\d",),
+        examples=(Example(line="    throughput/device/data loading (s)=0.001"),),
     ),
     Shape(
         name="verl",
