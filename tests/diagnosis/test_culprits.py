@@ -41,7 +41,7 @@ def older(rank: int, enqueued: int) -> Finding:
         ([status(0, 9), status(1, 8), status(2, 8)], ()),
         ([status(0, 9, "ID 1 PG GUID 1"), status(1, 5, "ID 2 PG GUID 2")], ()),
         ([status(0, 9)], ()),
-        ([older(1, 7), older(3, 6)], (3,)),
+        ([older(1, 7), older(3, 5)], (3,)),
         ([told("no number here", 1), told("last enqueued work: x, last completed work: y", 2)], ()),
         ([], ()),
     ],

@@ -59,6 +59,14 @@ def diagnose(  # noqa: PLR0913 - the options of the command line
         ),
     ] = "",
     url: Url = DEFAULT_URL,
+    flight_recorder: Annotated[
+        str,
+        typer.Option(
+            metavar="PATH",
+            help="The job's dumps of NCCL's flight recorder: a folder, a prefix that ranks "
+            "follow (/srv/dumps/nccl_trace_rank_) or a glob; beside logs or, without FILE, alone.",
+        ),
+    ] = "",
     rules: Rules = None,
     as_json: AsJson = False,
 ) -> None:
@@ -74,9 +82,12 @@ def diagnose(  # noqa: PLR0913 - the options of the command line
             words = words or asked.words
             if not words:
                 raise typer.BadParameter(f"{asked.unknown}: name them as FILE")
-        elif not words:
+        elif not words and not flight_recorder:
             words = _standard_input()
-        code = Diagnosing(directories(rules), as_json=as_json).run(words, allocation)
+        diagnosing = Diagnosing(
+            directories(rules), as_json=as_json, flight_recorder=flight_recorder
+        )
+        code = diagnosing.run(words, allocation)
     raise typer.Exit(code)
 
 

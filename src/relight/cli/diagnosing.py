@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from relight.cli.failures import FAILED
 from relight.cli.screens import plain, show_json
@@ -19,6 +20,9 @@ from relight.sources.archives.diagnosing import Announced, Diagnoses, Trouble, d
 from relight.sources.archives.opening import STANDARD_INPUT
 from relight.sources.archives.reading import Listener
 from relight.sources.shelves import cache_folder
+
+if TYPE_CHECKING:  # loaded only where dumps are named
+    from relight.sources.archives.recorded import Recorder
 
 USAGE = 2
 PARTIAL = 3
@@ -50,10 +54,14 @@ def exit_code(diagnoses: Diagnoses) -> int:
 
 @dataclass(slots=True)
 class Diagnosing:
-    """Reads with these rules, and prints as JSON or for a person."""
+    """Reads with these rules, and prints as JSON or for a person.
+
+    ``flight_recorder`` is where dumps of NCCL's flight recorder lie, empty for nowhere.
+    """
 
     directories: tuple[Path, ...]
     as_json: bool = False
+    flight_recorder: str = ""
     _ears: Ears | None = field(default=None, init=False)
     _bar: _Bar | None = field(default=None, init=False)
 
@@ -66,13 +74,22 @@ class Diagnosing:
             RuleError: the rules of a directory cannot be used.
 
         """
-        diagnoses = diagnose_logs(words, allocation, self._prepare, self._seen)
+        diagnoses = diagnose_logs(words, allocation, self._prepare, self._seen, self._recorder())
         if self._bar is not None:
             self._bar.clear()
         _tell([*diagnoses.troubles, *(one for job in diagnoses.jobs for one in job.troubles)])
         is_written = _print(lambda: self._show(diagnoses))
         self._stock()
         return exit_code(diagnoses) if is_written else FAILED
+
+    def _recorder(self) -> Recorder | None:
+        if not self.flight_recorder:
+            return None
+        from relight.sources.archives.recorded import Recorder  # noqa: PLC0415 - only where it is named
+        from relight.sources.flight_files import gather_own  # noqa: PLC0415 - likewise
+
+        path = self.flight_recorder
+        return Recorder(path=path, gathered=gather_own(path), now=now())
 
     def _prepare(self, announced: Announced) -> tuple[Listener, Ears]:
         folder = cache_folder(os.environ)

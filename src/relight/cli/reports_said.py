@@ -104,7 +104,8 @@ def _decision(report: Report) -> str:
 def place(root: RootLine) -> str:
     """Return where the root line stands, and by whom and when it was written."""
     file = "standard input" if root.file == STANDARD_INPUT else root.file
-    told = [f"{file}, line {root.line}"]
+    # What a flight recorder's dumps tell stands in no line.
+    told = [f"{file}, line {root.line}" if root.line else file]
     if root.rank is not None:
         told.append(f"rank {root.rank}")
     if root.node:

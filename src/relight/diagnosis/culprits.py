@@ -9,44 +9,111 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from relight.diagnosis.deaths import root_text
 from relight.model.findings import Finding, Kind
 
 _STATUS = re.compile(
-    r"last enqueued (?:NCCL )?work: (?P<enqueued>-?\d{1,18}),"
-    r" last completed (?:NCCL )?work: (?P<completed>-?\d{1,18})"
+    r"(?i)last enqueued (?:[NRHX]CCL )?work: (?P<enqueued>-?\d{1,18}),"
+    r"\s{0,8}(?:last started (?:[NRHX]CCL )?work: -?\d{1,18},\s{0,8})?"
+    r"last completed (?:[NRHX]CCL )?work: (?P<completed>-?\d{1,18})"
 )
-_GROUP = re.compile(r"\[PG (?:ID )?([^\]]{0,120}?) ?Rank \d{1,7}\]")
+_GROUP = re.compile(
+    r"\[PG (?:ID )?(?P<number>\d{1,9})?(?: PG GUID (?P<name>[^\]\s(]{1,80}))?"
+    r"[^\]]{0,120}? ?Rank (?P<rank>\d{1,7})\]"
+)
+"""Each rank counts its groups by itself: only the GUID is the same on all, where it is printed."""
+_WRITER = re.compile(r"\[rank(\d{1,7})\]")
+_WHOLE = frozenset({"", "0"})
+"""Names of the group of all ranks, in which a rank's place is its global rank."""
+_FOR_ANOTHER = "dump signal"
+"""A line whose named rank is the one that sent the signal, and not its writer."""
 _READY = re.compile(r"ready ranks: ?\[?(?P<ranks>\d{1,7}(?:, ?\d{1,7}){0,4096})")
 _FEWEST = 2
 _FEWEST_TO_MISS_ONE = 3
 """Ranks that must speak before the silence of one says anything."""
 
 
+class _Standing(NamedTuple):
+    """The last work that a rank enqueued and completed in a group."""
+
+    enqueued: int
+    completed: int
+
+
 def lagging_ranks(findings: Sequence[Finding]) -> tuple[int, ...]:
     """Return the ranks that never came to the collective that the others wait in.
 
-    Within one process group: those whose last enqueued work is lower than that of others.
+    Within each process group: what the first collective is that not all completed, and who has
+    not enqueued it; where all have, the few that did not complete what others completed. Ranks run
+    ahead of their GPUs by as much as they like, so who enqueued less is late only when
+    it lacks that one. Who waits in another group itself is a victim.
     """
-    groups: dict[str, dict[int, int]] = defaultdict(dict)
+    groups = _standings(findings)
+    late = {name: _late(seen) for name, seen in groups.items()}
+    waiting = {name: _waiting(seen) for name, seen in groups.items()}
+    behind: set[int] = set()
+    for name, ranks in late.items():
+        elsewhere = {rank for other, held in waiting.items() if other != name for rank in held}
+        if len(ranks) * 2 <= len(groups[name]):
+            behind |= ranks - elsewhere
+    if behind or any(late.values()):
+        return tuple(sorted(behind))
+    stuck = [
+        ranks
+        for name, ranks in waiting.items()
+        if any(told.completed >= _first_open(groups[name]) for told in groups[name].values())
+        if len(ranks) * 2 <= len(groups[name])
+    ]
+    return tuple(sorted(set().union(*stuck)))
+
+
+def _standings(findings: Sequence[Finding]) -> dict[str, dict[int, _Standing]]:
+    """Return how far each rank says it has come in each group; its highest word counts."""
+    groups: dict[str, dict[int, _Standing]] = defaultdict(dict)
     for one in findings:
         text = root_text(one)
         match = _STATUS.search(text)
-        if match is None or len(one.ranks) != 1:
-            continue
         group = _GROUP.search(text)
-        seen = groups[group[1] if group else ""]
-        number = int(match["enqueued"])
-        seen[one.ranks[0]] = min(seen.get(one.ranks[0], number), number)
-    behind: set[int] = set()
-    for seen in groups.values():
-        least, most = min(seen.values()), max(seen.values())
-        late = {rank for rank, number in seen.items() if number == least}
-        if least < most and len(late) * 2 <= len(seen):
-            behind |= late
-    return tuple(sorted(behind))
+        name = (group["name"] or group["number"] or "") if group else ""
+        rank = _writer(one, text, group, name) if match is not None else None
+        if match is None or rank is None:
+            continue
+        told = _Standing(int(match["enqueued"]), int(match["completed"]))
+        groups[name][rank] = max(groups[name].get(rank, told), told)
+    return groups
+
+
+def _writer(one: Finding, text: str, group: re.Match[str] | None, name: str) -> int | None:
+    """Return the global rank whose numbers a line tells, None where it does not say."""
+    writer = _WRITER.search(text)
+    if writer is not None:
+        return int(writer[1])
+    if group is not None and name in _WHOLE:
+        return int(group["rank"])
+    if len(one.ranks) != 1 or _FOR_ANOTHER in text:
+        return None
+    return one.ranks[0]
+
+
+def _first_open(seen: Mapping[int, _Standing]) -> int:
+    """Return the first collective of a group that some rank did not complete."""
+    return max(min(told.completed for told in seen.values()) + 1, 1)
+
+
+def _waiting(seen: Mapping[int, _Standing]) -> set[int]:
+    first = _first_open(seen)
+    return {rank for rank, told in seen.items() if told.enqueued >= first > told.completed}
+
+
+def _late(seen: Mapping[int, _Standing]) -> set[int]:
+    """Return who has not enqueued what others wait in."""
+    first = _first_open(seen)
+    return (
+        {rank for rank, told in seen.items() if told.enqueued < first} if _waiting(seen) else set()
+    )
 
 
 def missing_ranks(findings: Sequence[Finding]) -> tuple[int, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -18,6 +19,9 @@ from relight.sources.archives.finding import find
 from relight.sources.archives.jobs import LogsOfJob, by_job, shown
 from relight.sources.archives.opening import is_handed_over
 from relight.sources.archives.reading import Listener, Seen, read_logs, stored_size
+
+if TYPE_CHECKING:  # loaded only where dumps are named
+    from relight.sources.archives.recorded import Recorder
 
 
 class Trouble(Record, frozen=True, kw_only=True):
@@ -75,14 +79,19 @@ def diagnose_logs(
     allocation: Allocation,
     prepare: Callable[[Announced], tuple[Listener, Ears]],
     seen: Seen,
+    recorder: Recorder | None = None,
 ) -> Diagnoses:
     """Return the diagnosis of all logs that ``words`` name.
 
-    ``prepare`` is asked for a listener and its ears when it is known how much there is to
-    read, and not at all when there is nothing.
+    ``recorder`` holds the dumps of the job's flight recorder; without ``words`` they are judged
+    alone, and beside the logs of several jobs they are not used. ``prepare`` is asked for a
+    listener and its ears when it is known how much there is to read, and not at all when there
+    is nothing.
     """
     found = find(words)
     logs = by_job(found.paths, allocation)
+    if recorder is not None and not words:
+        return _of_dumps(recorder, allocation)
     wanted = [one for job in logs for one in job.files]
     size = sum(stored_size(one.path) for one in wanted)
     is_open = any(is_handed_over(one.path) for one in wanted)
@@ -92,19 +101,42 @@ def diagnose_logs(
         reports = read_logs(wanted, listener, ears, seen)
     jobs = []
     for job in logs:
-        jobs.append(_diagnosed(job, reports[: len(job.files)], allocation))
+        used = recorder if len(logs) == 1 else None
+        jobs.append(_diagnosed(job, reports[: len(job.files)], allocation, used))
         reports = reports[len(job.files) :]
     return Diagnoses(
         jobs=tuple(jobs) or (Diagnosed(job="", report=_NOTHING_READ),),
         troubles=tuple(
-            Trouble(file=shown(word), why=why) for word, why in (*found.refused, *found.fruitless)
+            Trouble(file=shown(word), why=why)
+            for word, why in (*found.refused, *found.fruitless, *_troubles(recorder, len(logs)))
         ),
         is_misnamed=not (found.paths or found.refused),
         passed_over=found.passed_over,
     )
 
 
-def _diagnosed(logs: LogsOfJob, reports: list[FileReport], allocation: Allocation) -> Diagnosed:
+def _troubles(recorder: Recorder | None, jobs: int) -> tuple[tuple[str, str], ...]:
+    if recorder is None:
+        return ()
+    if jobs > 1:
+        return ((recorder.path, "it was not used: the logs are of several jobs"),)
+    return recorder.troubles
+
+
+def _of_dumps(recorder: Recorder, allocation: Allocation) -> Diagnoses:
+    gathered = recorder.gathered
+    report = recorder.examined(allocation, ()) if gathered.dumps else _NOTHING_READ
+    one = Diagnosed(job="", report=report, files=len(gathered.dumps), size=gathered.size)
+    troubles = tuple(Trouble(file=shown(file), why=why) for file, why in recorder.troubles)
+    return Diagnoses(jobs=(one,), troubles=troubles)
+
+
+def _diagnosed(
+    logs: LogsOfJob,
+    reports: list[FileReport],
+    allocation: Allocation,
+    recorder: Recorder | None,
+) -> Diagnosed:
     readable = [one for one in reports if one.size and not one.is_binary]
     troubles = [Trouble(file=one.file, why=one.trouble) for one in reports if one.trouble]
     if not readable:
@@ -113,7 +145,12 @@ def _diagnosed(logs: LogsOfJob, reports: list[FileReport], allocation: Allocatio
         ]
         report = _NOTHING_READ
     else:
-        report = with_lines_after(examine(readable, allocation), readable, logs.files)
+        told = (
+            examine(readable, allocation)
+            if recorder is None
+            else recorder.examined(allocation, readable)
+        )
+        report = with_lines_after(told, readable, logs.files)
         attempts = max(report.attempts, logs.attempts)
         report = msgspec.structs.replace(report, attempts=attempts)
     return Diagnosed(
