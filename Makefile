@@ -1,5 +1,6 @@
 # Everything sets itself up in .venv on first use; nothing else on the machine is touched,
-# but `make test` and `make demo-slurm` install Debian's Slurm packages where they may.
+# but `make test` and `make demo-slurm` install Debian's packages of Slurm, `make test` those of
+# metrics servers too, where they may.
 
 PYTHON ?= python3
 VENV := .venv
@@ -13,7 +14,7 @@ help:
 	@echo "make test        all tests, on a real Slurm where this machine allows it"
 	@echo "make unit        the tests that need no Slurm"
 	@echo "make check       format, lint, types, import contracts"
-	@echo "make accuracy    how often diagnosis is right, on labelled logs"
+	@echo "make accuracy    how often diagnosis is right, and how soon hangs and slowdowns are found"
 	@echo "make bench       the measurements of docs/measurements.md"
 
 $(VENV)/.ready: requirements.lock pyproject.toml
@@ -36,6 +37,7 @@ demo-slurm: $(VENV)/.ready
 
 test: $(VENV)/.ready
 	@$(BIN)/python -m relight.testing.slurm || echo "The tests on a real Slurm will be skipped."
+	@$(BIN)/python -m relight.testing.metrics || echo "The tests on real metrics servers will be skipped."
 	$(BIN)/python -m pytest
 
 unit: $(VENV)/.ready
@@ -49,6 +51,7 @@ check: $(VENV)/.ready
 
 accuracy: $(VENV)/.ready
 	$(BIN)/python -m accuracy
+	$(BIN)/python -m accuracy --rhythms
 
 rules-pages: $(VENV)/.ready
 	$(BIN)/relight rules pages docs/rules

@@ -34,6 +34,7 @@ COMMANDS = {
     "rules": "Show, explain and check the rules that are heard.",
     "config": "Check the settings and explain their keys.",
     "db": "Look after the database.",
+    "doctor": "Look at everything that relight needs, and say what to do about it.",
 }
 """Every command and its one line of help; the file of a command bears its name."""
 

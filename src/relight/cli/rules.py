@@ -29,6 +29,8 @@ from relight.rules.families import FAMILIES
 from relight.rules.ledger import judge, read_ledger
 from relight.rules.linting import lint, shadowed
 from relight.rules.loading import PACKAGED, Entry, catalogue
+from relight.rules.metrics.linting import lint as metric_lint
+from relight.rules.metrics.loading import metric_catalogue
 from relight.rules.needles import needles
 from relight.rules.pages import facts, index, page
 from relight.rules.patterns import CompiledRule, one_expression
@@ -134,26 +136,32 @@ def check(
 
     The laws: the shape of each table, an id given once for ever, linear time in both engines,
     a literal in every expression, each hit heard and no miss, no rule that another makes
-    needless, and silence in healthy logs but for what the ledger knows.
+    needless, and silence in healthy logs but for what the ledger knows. Rules over metrics
+    must pass their own tests.
     """
     sources = tuple(files or directories(rules))
     entries = catalogue(sources)
+    metrics = metric_catalogue(sources)
     heard = [entry.rule for entry in entries if entry.rule.status is not Status.RETIRED]
     problems = []
     if not sources:  # what a site wrote was held to the laws when it was read
         problems = [f"{entry.rule.id}: {one}" for entry in entries for one in lint(entry.rule)]
         problems += [f"{rule.id}: {by}" for rule in heard if (by := shadowed(rule, heard))]
+        problems += [f"{one.rule.id}: {told}" for one in metrics for told in metric_lint(one.rule)]
     logs = tuple(healthy_logs(healthy or usual_folders()))
     problems += _noise(heard, logs, ledger or CORPUS / LEDGER) if not problems else []
     for problem in problems:
         typer.echo(plain(problem), err=True)
     count = f"{len(heard)} rules, {sum(len(rule.patterns) for rule in heard)} expressions"
+    count += f", {len(metrics)} rules over metrics"
     if problems:
         number = len(problems)
         typer.echo(f"{count}: {number} problem{'s' if number > 1 else ''}", err=True)
         raise typer.Exit(1)
     own = [entry for entry in entries if entry.origin != PACKAGED or entry.changed]
-    of_site = f"; of the site: {', '.join(entry.rule.id for entry in own)}" if own else ""
+    names = [entry.rule.id for entry in own]
+    names += [entry.rule.id for entry in metrics if entry.origin != PACKAGED]
+    of_site = f"; of the site: {', '.join(names)}" if names else ""
     typer.echo(f"ok: {count}, {len(logs)} healthy logs{plain(of_site)}")
 
 

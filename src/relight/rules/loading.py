@@ -2,7 +2,8 @@
 
 A file of a site holds ``[[rule]]`` tables for rules of its own and ``[[override]]`` tables,
 which name a packaged rule by its id and set only the fields that are to differ; ours stay
-untouched. An override with ``status = "retired"`` switches a rule off.
+untouched. An override with ``status = "retired"`` switches a rule off. ``[[metric_rule]]``
+tables may stand beside them; ``relight.rules.metrics`` reads those.
 """
 
 from __future__ import annotations
@@ -105,9 +106,11 @@ class _Gathering:
         tables = self._tables(source)
         rules = tables.pop("rule", [])
         overrides = tables.pop("override", [])
+        tables.pop("metric_rule", None)  # relight.rules.metrics reads these
         if tables or not isinstance(rules, list) or not isinstance(overrides, list):
             self.problems.append(
-                f"{source}: holds something else than [[rule]] and [[override]] tables; remove it"
+                f"{source}: holds something else than [[rule]], [[override]] and [[metric_rule]] "
+                "tables; remove it"
             )
             return
         for place, table in _placed(source.name, "rule", rules):
