@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import structlog
 
@@ -23,13 +23,15 @@ from relight.daemon.arrivals import (
     is_urgent,
     key_of,
 )
+from relight.daemon.asking import Asking
+from relight.daemon.node_news import node_news
 from relight.engine.cases import Case
 from relight.engine.identity import Identity, identify
 from relight.engine.step import CORE_VERSION, Step, step
 from relight.model.advice import Advice, ReconciliationStatus
 from relight.model.audit import AuditEntry
 from relight.model.instants import Instant
-from relight.model.jobs import AttemptKey, JobFact, JobKey, NodeFact, NodeState
+from relight.model.jobs import AttemptKey, JobFact, JobKey, NodeFact
 from relight.model.observations import Observation
 from relight.model.orders import OrderOutcome
 from relight.model.questions import CapacityAsked, Question
@@ -37,7 +39,6 @@ from relight.model.stimuli import (
     AttemptSeen,
     CapacitySeen,
     JobGone,
-    NodeSeen,
     OrderDone,
     PersonSaid,
     StatusSeen,
@@ -66,8 +67,10 @@ class Backend:
         books: Mapping[str, PolicyBook],
         rules_revision: str,
         clock: Callable[[], Instant],
+        asking: Asking | None = None,
     ) -> None:
         self._store = store
+        self._asking = asking or Asking({})
         self._books = dict(books)
         self._rules_revision = rules_revision
         self._clock = clock
@@ -77,6 +80,7 @@ class Backend:
         self._newest_open: dict[tuple[str, str], JobKey] = {}
         self._stirred: Callable[[], None] = lambda: None
         self._nodes: dict[str, dict[str, NodeFact]] = {name: {} for name in books}
+        self._told_nodes: dict[str, dict[str, NodeFact]] = {}
         self._health = {
             name: ClusterHealth(name=name, mode=furthest_mode(book))
             for name, book in self._books.items()
@@ -227,6 +231,7 @@ class Backend:
         journal: list[JournalRecord] = []
         advice: dict[tuple[str, int], Advice] = {}
         entries: list[AuditEntry] = []
+        asked: list[Question] = []
         waiting = deque(stimuli)
         while waiting:
             stimulus = waiting.popleft()
@@ -237,6 +242,7 @@ class Backend:
             journal.append(self._recorded(stimulus, book))
             advice.update({(one.id, one.generation): one for one in taken.advice})
             entries += taken.entries
+            asked += taken.questions
             waiting.extendleft(self._answers(taken.questions, case))
         change = Change(
             journal=tuple(journal),
@@ -253,7 +259,8 @@ class Backend:
             self._put_aside(key, error)
             return
         self._keep(case)
-        if advice or any(is_urgent(one) for one in stimuli):
+        self._asking.ask(asked)
+        if advice or asked or any(is_urgent(one) for one in stimuli):
             self._stirred()
         for entry in entries:
             _log.info(entry.reason.sentence, job=str(entry.job), code=entry.reason.code)
@@ -301,7 +308,7 @@ class Backend:
             stimulus=stimulus, book=book.revision, core=CORE_VERSION, rules=self._rules_revision
         )
 
-    def _answers(self, questions: Iterable[Question], case: Case) -> list[Stimulus]:
+    def _answers(self, questions: Sequence[Question], case: Case) -> list[Stimulus]:
         """Answer what can be answered at once; a cluster whose nodes are unseen answers nothing."""
         latest = case.latest
         nodes = self._nodes.get(case.key.cluster, {})
@@ -335,19 +342,14 @@ class Backend:
                 self.take(*self._answers([asked], case))
 
     def _note_node(self, observation: Observation, node: NodeFact) -> None:
+        """Tell a node's news to the jobs on it; what not all were told is news the next time."""
         self._nodes.setdefault(observation.cluster, {})[node.name] = node
-        if node.state is not NodeState.DOWN:
-            return
+        told = self._told_nodes.setdefault(observation.cluster, {})
+        before = told.get(node.name)
         for case in tuple(self._cases.values()):
-            latest = case.latest
-            if (
-                case.key.cluster == observation.cluster
-                and latest is not None
-                and node.name in latest.allocation.nodes
-            ):
-                self.take(
-                    NodeSeen(job=case.key, seen_at=observation.at, source="controller", fact=node)
-                )
+            if case.key.cluster == observation.cluster:
+                self.take(*node_news(case, before, node, observation.at))
+        told[node.name] = node
 
     def _note_job(self, observation: Observation, fact: JobFact) -> None:
         cluster = observation.cluster

@@ -179,7 +179,15 @@ class NodeState(StrEnum):
 
 
 class NodeFact(Record, frozen=True, kw_only=True):
-    """All that a scheduler says of one node at one instant."""
+    """All that a scheduler says of one node at one instant.
+
+    ``is_drained``: it is to take no new job, whatever it runs. ``is_silent``: its daemon does
+    not answer the scheduler, which is not to say that it is down. ``is_rebooting``: a reboot
+    or a loss of power was ordered and goes on. ``reason_by`` and ``reason_at`` say who gave
+    the reason and when. ``booted_at`` is when its kernel started; None where nothing is said.
+    ``gpus`` are configured, ``gpus_found`` those that the node itself found where the reason
+    says that they are fewer, else None.
+    """
 
     cluster: str
     name: str
@@ -189,6 +197,13 @@ class NodeFact(Record, frozen=True, kw_only=True):
     partitions: tuple[str, ...] = ()
     is_idle: bool = False
     gpus: int = 0
+    is_drained: bool = False
+    is_silent: bool = False
+    is_rebooting: bool = False
+    reason_by: str = ""
+    reason_at: Instant | None = None
+    booted_at: Instant | None = None
+    gpus_found: int | None = None
 
 
 class Allocation(Record, frozen=True, kw_only=True):

@@ -10,7 +10,7 @@ import pytest
 
 from relight.clients.slurm import Commands, SlurmEyes
 from relight.clients.slurm.listings import LISTING
-from relight.model.jobs import JobFact, JobState
+from relight.model.jobs import JobFact, JobState, NodeFact
 from relight.model.seen import Seen, Unseen
 
 WIDTHS = [int(part.partition(":")[2]) for part in LISTING[-1].partition("=")[2].split(",")]
@@ -174,6 +174,18 @@ def test_a_broken_node_makes_the_nodes_unseen(slurm: FakeSlurm) -> None:
     assert isinstance(slurm.eyes.nodes(), Unseen)
     slurm.say([], '{"nodes": [{"name": "n1", "state": ["IDLE"]}]}')
     assert isinstance(slurm.eyes.nodes(), Seen)
+
+
+def test_a_start_that_wavers_by_seconds_is_the_same_start(slurm: FakeSlurm) -> None:
+    def started(at: int) -> NodeFact:
+        slurm.say([], f'{{"nodes": [{{"name": "n1", "state": ["IDLE"], "boot_time": {at}}}]}}')
+        seen = slurm.eyes.nodes()
+        assert isinstance(seen, Seen)
+        return seen.value[0]
+
+    first = started(1_000)
+    assert started(1_002) == started(997) == first
+    assert started(1_060) != first
 
 
 def test_a_new_successor_makes_a_new_fact_of_an_unchanged_job(slurm: FakeSlurm) -> None:

@@ -189,6 +189,10 @@ def test_nodes_become_facts(release: str) -> None:
         (NodeState.UP, True, ""),
         (NodeState.DRAINED, False, "bad disk"),
     ]
+    down = nodes[1]
+    assert (down.reason_by, down.is_drained, down.is_silent) == ("root", False, False)
+    assert down.reason_at is not None
+    assert {node.booted_at is None for node in nodes} == {False}
     assert {node.gpus for node in nodes} == {8}
     assert {frozenset(node.partitions) for node in nodes} == {frozenset({"main", "urgent"})}
 
@@ -260,6 +264,8 @@ def test_a_hold_is_told_by_its_text(reason: str, expected: Holder) -> None:
         (["mixed", "drain"], NodeState.DRAINED),
         (["down", "drain", "not_responding"], NodeState.DOWN),
         (["idle", "not_responding"], NodeState.UNKNOWN),
+        (["mixed", "drain", "invalid_reg"], NodeState.DRAINED),
+        (["idle", "invalid_reg"], NodeState.DRAINED),
         (["unknown"], NodeState.UNKNOWN),
         (["a_word_of_tomorrow"], NodeState.UNKNOWN),
         ([], NodeState.UNKNOWN),
@@ -267,6 +273,49 @@ def test_a_hold_is_told_by_its_text(reason: str, expected: Holder) -> None:
 )
 def test_node_states_in_relights_words(words: list[str], state: NodeState) -> None:
     assert node_state(words) is state
+
+
+@pytest.mark.parametrize(
+    ("record", "expected"),
+    [
+        (
+            {"state": "mixed", "state_flags": ["DRAIN"], "reason": "x", "reason_changed_at": 99},
+            {"is_drained": True, "reason_at": from_unix(99)},
+        ),
+        (
+            {"state": ["IDLE", "NOT_RESPONDING"], "boot_time": {"set": True, "number": 9}},
+            {"is_silent": True, "booted_at": from_unix(9)},
+        ),
+        (
+            {"state": ["IDLE", "NOT_RESPONDING"], "boot_time": {"set": True, "number": 0}},
+            {"is_silent": False, "booted_at": None},
+        ),
+        ({"state": ["IDLE", "REBOOT_ISSUED"]}, {"is_rebooting": True}),
+        ({"state": ["IDLE", "REBOOT_REQUESTED"]}, {"is_rebooting": False}),
+        (
+            {
+                "state": ["IDLE"],
+                "reason": "gres/gpu count reported lower than configured (7 < 8)",
+                "gres": "gpu:8",
+            },
+            {"gpus": 8, "gpus_found": 7},
+        ),
+        (
+            {"state": ["IDLE"], "reason": "", "reason_set_by_user": "eve", "reason_changed_at": 9},
+            {"reason_by": "", "reason_at": None},
+        ),
+        ({"state": ["IDLE"], "boot_time": 10**12}, {"booted_at": None}),
+        ({"state": ["IDLE"], "boot_time": 0xFFFFFFFE}, {"booted_at": None}),
+    ],
+)
+def test_what_is_said_of_a_node_beside_its_state(
+    record: dict[str, object], expected: dict[str, object]
+) -> None:
+    output = msgspec.json.encode({"nodes": [{"name": "n1", **record}]})
+    ((raw_node,), broken) = decode_nodes(output)
+    fact = node_fact("main", raw_node)
+    assert broken == 0
+    assert {name: getattr(fact, name) for name in expected} == expected
 
 
 @pytest.mark.parametrize(

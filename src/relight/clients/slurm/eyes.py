@@ -12,6 +12,7 @@ from relight.clients.slurm.commands import Commands, last_words
 from relight.clients.slurm.facts import job_fact, node_fact
 from relight.clients.slurm.listings import JOB_ID, LISTING, Line, ListingError, parse
 from relight.clients.slurm.successors import Successors
+from relight.model.instants import Instant, seconds
 from relight.model.jobs import JobFact, JobState, NodeFact
 from relight.model.seen import Seen, Unseen
 
@@ -19,6 +20,8 @@ _VERSION = re.compile(r"(\d{2})\.(\d{2})")
 _FILTERS_JSON_SINCE = (24, 11)
 _SHOWS_NODES_AS_JSON_SINCE = (23, 2)
 _IDS_A_COMMAND = 500
+_SAME_START = seconds(60)
+"""No machine starts twice within it."""
 _UNKNOWN_JOB = "Invalid job id specified"
 
 
@@ -36,6 +39,7 @@ class SlurmEyes:
         self._lines: dict[str, Line] = {}
         self._facts: dict[str, JobFact] = {}
         self._successors = Successors()
+        self._booted: dict[str, Instant] = {}
 
     def jobs(self) -> Seen[tuple[JobFact, ...]] | Unseen:
         """Return every job that slurmctld remembers; an unchanged job is the same object.
@@ -91,7 +95,20 @@ class SlurmEyes:
             return Unseen(f"the nodes that Slurm printed cannot be read: {error}")
         if broken:
             return Unseen(f"{broken} of the nodes that Slurm printed cannot be read")
-        return Seen(tuple(node_fact(self._cluster, node) for node in found))
+        return Seen(tuple(self._steady(node_fact(self._cluster, node)) for node in found))
+
+    def _steady(self, fact: NodeFact) -> NodeFact:
+        """Return the fact with the start of its kernel as told before, unless it moved for real.
+
+        slurmctld takes how long the node is up from the present time each time it registers, so
+        what comes out wavers by seconds.
+        """
+        before, now = self._booted.get(fact.name), fact.booted_at
+        if now is not None and before is not None and abs(now - before) < _SAME_START:
+            return msgspec.structs.replace(fact, booted_at=before)
+        if now is not None:
+            self._booted[fact.name] = now
+        return fact
 
     def _list(self, *only: str) -> Seen[dict[str, Line]] | Unseen:
         ran = self._look(*LISTING, *only)

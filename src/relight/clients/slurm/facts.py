@@ -5,7 +5,15 @@ from __future__ import annotations
 import re
 
 from relight.clients.slurm.raw import Number, RawExit, RawJob, RawNode, small, whole
-from relight.clients.slurm.states import holder, is_node_idle, job_state, node_state
+from relight.clients.slurm.states import (
+    holder,
+    is_node_drained,
+    is_node_idle,
+    is_node_rebooting,
+    is_node_silent,
+    job_state,
+    node_state,
+)
 from relight.model.hostlists import expand
 from relight.model.instants import Instant, from_unix
 from relight.model.jobs import (
@@ -21,6 +29,11 @@ from relight.model.jobs import (
 _GPU_ASKED = re.compile(
     r"(?:^|,)(?:gres[:/])?gpu(?:[:/=][A-Za-z][\w.-]*)?(?:[:=](\d{1,6}))?(?=[,(]|$)"
 )
+_GPUS_FEWER = re.compile(r"gres/gpu count (?:reported lower than configured|too low) \((\d{1,4}) <")
+"""slurmctld's node_mgr.c and gres.c: a node that registers with fewer GPUs is drained."""
+_LONGEST_REASON = 4096
+_LAST_TIME = 32_503_680_000
+"""The year 3000 in seconds since 1970: what lies beyond is no time."""
 _NO_TASK = "4294967294"
 _NO_LIMIT = 365 * 24 * 60
 """The limit in minutes that Slurm writes into a job without one when it starts."""
@@ -84,18 +97,37 @@ def job_fact(cluster: str, raw: RawJob, scheduler_id: str = "") -> JobFact:
 
 
 def node_fact(cluster: str, raw: RawNode) -> NodeFact:
-    """Return the fact of one node."""
+    """Return the fact of one node.
+
+    A node that a person has just resumed is called not responding until it registers again:
+    Slurm forgets when it was started then, which tells it from one that fell silent (seen on
+    22.05).
+    """
     words = [word.lower() for word in (*_words(raw.state), *raw.state_flags)]
+    reason = _said(raw.reason)
+    booted_at = _instant(raw.boot_time)
     return NodeFact(
         cluster=cluster,
         name=raw.name,
         state=node_state(words),
         scheduler_state=",".join(word.upper() for word in words),
-        reason=raw.reason or "",
+        reason=reason,
         partitions=tuple(raw.partitions or ()),
         is_idle=is_node_idle(words),
         gpus=_gpus(raw.gres),
+        is_drained=is_node_drained(words),
+        is_silent=booted_at is not None and is_node_silent(words),
+        is_rebooting=is_node_rebooting(words),
+        reason_by=_said(raw.reason_set_by_user) if reason else "",
+        reason_at=_instant(raw.reason_changed_at) if reason else None,
+        booted_at=booted_at,
+        gpus_found=_gpus_found(reason),
     )
+
+
+def _gpus_found(reason: str) -> int | None:
+    match = _GPUS_FEWER.search(reason[:_LONGEST_REASON])
+    return int(match[1]) if match else None
 
 
 def _words(state: str | list[str]) -> list[str]:
@@ -108,7 +140,7 @@ def _said(text: str | None) -> str:
 
 def _instant(number: Number) -> Instant | None:
     unix = whole(number)
-    return from_unix(unix) if unix else None
+    return from_unix(unix) if unix and 0 < unix < _LAST_TIME else None
 
 
 def _minutes(number: Number) -> int | None:

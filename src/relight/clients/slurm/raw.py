@@ -109,6 +109,9 @@ class RawNode(msgspec.Struct):
     state: str | list[str]
     state_flags: list[str] = msgspec.field(default_factory=list)
     reason: str | None = ""
+    reason_set_by_user: str | None = ""
+    reason_changed_at: Number = None
+    boot_time: Number = None
     partitions: list[str] | None = None
     gres: str | None = ""
 

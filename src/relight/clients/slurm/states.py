@@ -54,9 +54,25 @@ _HOLDERS = {
 _NODE_DOWN = frozenset({"down"})
 """Only this ends what runs there; a node that is called failing goes on with its jobs."""
 _NODE_KEPT_BACK = frozenset(
-    {"drain", "drained", "draining", "maintenance", "maint", "fail", "failing", "error"}
+    {
+        "drain",
+        "drained",
+        "draining",
+        "maintenance",
+        "maint",
+        "fail",
+        "failing",
+        "error",
+        "inval",
+        "invalid_reg",
+    }
 )
-_NODE_SILENT = frozenset({"not_responding", "no_respond", "unknown"})
+_NODE_NO_ANSWER = frozenset({"not_responding", "no_respond"})
+_NODE_SILENT = _NODE_NO_ANSWER | {"unknown"}
+_NODE_REBOOTS = frozenset(
+    {"reboot_issued", "powering_down", "power_down", "powered_down", "powering_up", "power_up"}
+)
+"""A reboot that is only requested waits until the node is idle."""
 _NODE_UP = frozenset({"idle", "mixed", "allocated", "planned"})
 _NODE_NOT_FREE = frozenset({"completing", "reserved"})
 
@@ -103,3 +119,18 @@ def is_node_idle(words: Iterable[str]) -> bool:
     """Return whether a node is up, runs nothing and is kept for nobody."""
     said = frozenset(words)
     return node_state(said) is NodeState.UP and "idle" in said and not said & _NODE_NOT_FREE
+
+
+def is_node_drained(words: Iterable[str]) -> bool:
+    """Return whether a node takes no new job, also beside a state that says more."""
+    return not _NODE_KEPT_BACK.isdisjoint(words)
+
+
+def is_node_silent(words: Iterable[str]) -> bool:
+    """Return whether the node's daemon does not answer the controller."""
+    return not _NODE_NO_ANSWER.isdisjoint(words)
+
+
+def is_node_rebooting(words: Iterable[str]) -> bool:
+    """Return whether a node is being started again, or its power changes."""
+    return not _NODE_REBOOTS.isdisjoint(words)
