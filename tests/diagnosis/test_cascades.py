@@ -145,12 +145,12 @@ def test_what_names_only_nodes_of_others_is_set_aside_with_its_reason() -> None:
         ({"nodes": ()}, THREE, False),
         ({"ranks": (1,)}, THREE, False),
         ({}, Allocation(), False),
-        ({"provenance": Provenance.KERNEL}, THREE, False),
-        ({"provenance": Provenance.TELEMETRY}, THREE, False),
-        ({"provenance": Provenance.SCHEDULER}, THREE, False),
+        ({"provenance": Provenance.KERNEL}, THREE, True),
+        ({"provenance": Provenance.TELEMETRY}, THREE, True),
+        ({"provenance": Provenance.SCHEDULER}, THREE, True),
     ],
 )
-def test_a_line_of_the_jobs_own_log_is_about_another_when_it_names_none_of_its_nodes(
+def test_a_finding_is_about_another_job_when_it_names_none_of_this_ones_nodes(
     *, changes: dict[str, object], allocation: Allocation, foreign: bool
 ) -> None:
     one = msgspec.structs.replace(line("ecc", nodes=("node-99",)), **changes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from relight.model.findings import Domain, Kind, Remedy
+from relight.model.instants import Instant
 from relight.model.jobs import JobState
 from relight.model.records import Record
 from relight.model.verdicts import Verdict
@@ -11,13 +12,15 @@ from relight.model.verdicts import Verdict
 class Ending(Record, frozen=True, kw_only=True):
     """What the scheduler says of an attempt's end; state None while it lives.
 
-    ``gone_nodes`` are nodes of the allocation that went down while it lived.
+    ``gone_nodes`` are nodes of the allocation that went down while it lived. ``at`` is when it
+    ended by the scheduler's clock, None while it lives or where that is not known.
     """
 
     state: JobState | None = None
     exit_status: int | None = None
     exit_signal: int | None = None
     gone_nodes: tuple[str, ...] = ()
+    at: Instant | None = None
 
 
 _PLAIN = {

@@ -128,14 +128,13 @@ class Places:
         return self._members[host]
 
     def is_foreign(self, finding: Finding) -> bool:
-        """Tell whether a job's log line names nodes, and none of them is the job's own."""
-        return (
-            finding.provenance is Provenance.JOB_LOG
-            and bool(finding.nodes)
-            and bool(self.allocation.nodes)
-            and not finding.ranks
-            and not self.of(finding)
-        )
+        """Tell whether a finding names nodes, and none of them is the job's own.
+
+        A line of the job's log that names a rank too is of this job, whatever it calls its host.
+        """
+        is_of_a_rank = finding.provenance is Provenance.JOB_LOG and bool(finding.ranks)
+        has_nodes = bool(finding.nodes) and bool(self.allocation.nodes)
+        return has_nodes and not is_of_a_rank and not self.of(finding)
 
     def _task(self, task: int) -> str | None:
         if task in self._of_task:
