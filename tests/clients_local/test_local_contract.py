@@ -138,6 +138,7 @@ def test_an_unknown_job_is_seen_to_be_unknown(bench: Bench) -> None:
     assert bench.eyes.job("999999") == Seen(None)
     assert bench.hands.cancel("999999").outcome is REFUSED
     assert bench.hands.requeue("999999", incomplete_only=True).outcome is REFUSED
+    assert bench.hands.signal("999999", name="USR1", batch_only=False).outcome is REFUSED
     assert start(bench, "999999").outcome is REFUSED
 
 
@@ -320,3 +321,23 @@ def test_a_start_while_completing_keeps_the_exclusion_and_loses_the_start_time(
     assert (fact.note, fact.excluded_nodes) == ("early", ("node-01",))
     time.sleep(0.1)
     assert look(bench, job_id).state is JobState.PENDING
+
+
+def test_a_signal_reaches_the_tasks_of_a_running_job_which_runs_on(bench: Bench) -> None:
+    catches = "trap 'echo caught' USR1; echo ready; while :; do sleep 0.01; done"
+    job_id = bench.submit(catches)
+    wait(bench, job_id, lambda _: "ready" in output_of(bench, job_id))
+    assert bench.hands.signal(job_id, name="USR1", batch_only=False).outcome is DONE
+    wait(bench, job_id, lambda _: "caught" in output_of(bench, job_id))
+    assert look(bench, job_id).state is JobState.RUNNING
+    assert bench.hands.signal(job_id, name="KILL", batch_only=False).outcome is REFUSED
+    assert bench.hands.cancel(job_id).outcome is DONE
+    wait(bench, job_id, state(JobState.CANCELLED))
+    assert bench.hands.signal(job_id, name="USR1", batch_only=False).outcome is REFUSED
+
+
+def output_of(bench: Bench, job_id: str) -> str:
+    try:
+        return bench.output(job_id)
+    except FileNotFoundError:
+        return ""

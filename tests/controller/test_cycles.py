@@ -114,6 +114,11 @@ class Scheduler:
         """Cancel a job."""
         return self._do(scheduler_id, "cancel", fact(JobState.CANCELLED, scheduler_id=scheduler_id))
 
+    def signal(self, scheduler_id: str, *, name: str, batch_only: bool) -> Answer:
+        """Send a signal; the job goes on running."""
+        self.asked.append((scheduler_id, f"signal {'B:' if batch_only else ''}{name}"))
+        return self.script.pop(0) if self.script else DONE
+
     def _do(self, scheduler_id: str, verb: str, becomes: JobFact) -> Answer:
         self.asked.append((scheduler_id, verb))
         answer = self.script.pop(0) if self.script else DONE

@@ -240,6 +240,11 @@ class HandsThatCount:
         del scheduler_id
         return self._done()
 
+    def signal(self, scheduler_id: str, *, name: str, batch_only: bool) -> Answer:
+        """Send a signal."""
+        del scheduler_id, name, batch_only
+        return self._done()
+
     def _done(self) -> Answer:
         self.asked += 1
         return Answer(Outcome.DONE, "")

@@ -6,7 +6,7 @@ import pytest
 from relight.model.advice import Action, Decision, Mode
 from relight.model.reasons import Reason
 from relight.policy.advising import Ruling
-from relight.policy.permits import actions_needed
+from relight.policy.permits import actions_needed, granted
 from relight.policy.policies import Policy, PolicyBook
 
 RESTART = (Action.REQUEUE,)
@@ -33,6 +33,25 @@ def test_a_ruling_needs_leave_for_what_carries_it_out(
     ruling = Ruling(decision=decision, reason=Reason(code="c", sentence="s."))
     needed = actions_needed(ruling, is_living=is_living, is_requeued=is_requeued)
     assert needed == expected
+
+
+@pytest.mark.parametrize(
+    ("may", "signal_first", "has_signal"),
+    [
+        ((Action.REQUEUE,), "USR1@60", True),
+        ((Action.REQUEUE,), "", False),
+        ((Action.EXCLUDE,), "USR1@60", False),
+        ((), "USR1@60", False),
+        ((Action.REQUEUE, Action.SIGNAL), "USR1@60", True),
+    ],
+)
+def test_a_policy_that_names_a_signal_and_may_requeue_may_send_it(
+    *, may: tuple[Action, ...], signal_first: str, has_signal: bool
+) -> None:
+    leave = granted(Policy(name="default", may=may, signal_first=signal_first))
+    assert (Action.SIGNAL in leave) is has_signal
+    assert len(set(leave)) == len(leave)
+    assert set(may) <= set(leave)
 
 
 def test_a_policy_is_named_by_its_content() -> None:

@@ -68,3 +68,11 @@ class Hands(Protocol):
     def cancel(self, scheduler_id: str) -> Answer:
         """Cancel a job."""
         ...
+
+    def signal(self, scheduler_id: str, *, name: str, batch_only: bool) -> Answer:
+        """Send a signal to the processes of a running job, which goes on running.
+
+        ``name`` is without ``SIG``, as ``USR1``. With ``batch_only`` the batch script alone gets
+        it; else every task of the job's steps, and not the script.
+        """
+        ...

@@ -46,3 +46,5 @@ def _ask(order: Order, hands: Hands, now: Instant) -> Answer:
             return hands.start(scheduler_id, note=order.note, exclude=order.exclude, delay=delay)
         case Verb.CANCEL:
             return hands.cancel(scheduler_id)
+        case Verb.SIGNAL:
+            return hands.signal(scheduler_id, name=order.signal, batch_only=order.batch_only)

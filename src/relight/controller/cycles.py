@@ -28,7 +28,7 @@ from relight.model.advice import (
 )
 from relight.model.instants import Instant
 from relight.model.jobs import JobFact
-from relight.model.orders import OrderOutcome, Outcome
+from relight.model.orders import OrderOutcome, Outcome, Verb
 from relight.model.records import Record
 from relight.model.seen import Unseen
 
@@ -112,11 +112,13 @@ class Controller:
         if isinstance(step, Act) and fact is not None:
             return self._has_leave(step, advice, fact) and self._act(advice)
         self._tell_next(advice, step)
-        return advice.permit is not None
+        is_long = isinstance(step, Wait) and step.is_long
+        return advice.permit is not None and not is_long
 
     def _next(self, fact: JobFact | None, advice: Advice) -> Next:
         past = self._outbox.past_requeue(advice)
-        return reconcile(fact, advice, past, self._clock())
+        signalled = self._outbox.signalled(advice)
+        return reconcile(fact, advice, past, self._clock(), signalled)
 
     def _has_leave(self, act: Act, advice: Advice, fact: JobFact) -> bool:
         refusal = self._refusal(act, advice, fact.partition)
@@ -169,7 +171,7 @@ class Controller:
         outcome = carry_out(step.order, self._hands, self._outbox, self._clock)
         self._has_ordered = True
         self._report(outcome)
-        if outcome.outcome is Outcome.REFUSED:
+        if outcome.outcome is Outcome.REFUSED and step.order.verb is not Verb.SIGNAL:
             self._tell_refused(advice, outcome)
         return True
 

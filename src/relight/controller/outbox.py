@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from relight.controller.reconciling import Past
+from relight.controller.reconciling import Past, Signalled
 from relight.model.advice import Advice
 from relight.model.instants import Instant, seconds
 from relight.model.orders import Order, OrderOutcome, Outcome, Verb
@@ -88,16 +88,36 @@ class Outbox:
         refused = all(one is not None and one.outcome is Outcome.REFUSED for one in outcomes)
         return Past.REFUSED if refused else Past.ORDERED
 
+    def signalled(self, advice: Advice) -> Signalled | None:
+        """Return what became of the signal of this generation, None when none was sent."""
+        lines = [
+            line
+            for line in self._lines.values()
+            if line.order.verb is Verb.SIGNAL
+            and line.order.attempt == advice.attempt
+            and line.order.generation == advice.generation
+        ]
+        if not lines:
+            return None
+        last = lines[-1]
+        return Signalled(
+            at=last.at,
+            is_refused=last.outcome is not None and last.outcome.outcome is Outcome.REFUSED,
+        )
+
     def may_order(self, order: Order, now: Instant) -> bool:
         """Tell whether an order may be given, or given again because it was never answered.
 
         What was done or refused is never repeated. What was never answered is repeated only
         after ``REPEAT_AFTER``, so that a request still waiting inside the scheduler has been
-        taken up before the look that the repetition rests on.
+        taken up before the look that the repetition rests on. A signal never is: no look tells
+        whether it arrived.
         """
         line = self._lines.get(order.key)
         if line is None:
             return True
+        if order.verb is Verb.SIGNAL:
+            return False
         if line.outcome is not None and line.outcome.outcome is not Outcome.UNCLEAR:
             return False
         return now - line.at >= REPEAT_AFTER

@@ -16,6 +16,7 @@ from relight.model.advice import (
     Approval,
     Decision,
     Disposition,
+    Forewarning,
     Mode,
     StatusReason,
 )
@@ -57,10 +58,22 @@ class Past(StrEnum):
     REFUSED = "refused"
 
 
+class Signalled(Record, frozen=True, kw_only=True):
+    """What the outbox says of the signal of one generation: asked at ``at``, refused or not.
+
+    One that was not answered counts as sent: nothing at the scheduler would show whether it was,
+    and a job that is told twice to save may be hit while it writes.
+    """
+
+    at: Instant
+    is_refused: bool = False
+
+
 class Wait(Record, frozen=True, kw_only=True, tag=True):
-    """Nothing is to be done now, and why."""
+    """Nothing is to be done now, and why; ``is_long`` where that is known to last."""
 
     why: str
+    is_long: bool = False
 
 
 class Settled(Record, frozen=True, kw_only=True, tag=True):
@@ -81,10 +94,17 @@ class Act(Record, frozen=True, kw_only=True, tag=True):
 Next = Wait | Settled | Act
 
 
-def reconcile(fact: JobFact | None, advice: Advice, past: Past, now: Instant) -> Next:
+def reconcile(
+    fact: JobFact | None,
+    advice: Advice,
+    past: Past,
+    now: Instant,
+    signalled: Signalled | None = None,
+) -> Next:
     """Return the one thing to do next about an advice.
 
-    ``fact`` is the job as the scheduler says now, None when it surely does not know it.
+    ``fact`` is the job as the scheduler says now, None when it surely does not know it;
+    ``signalled`` what became of the signal before a planned restart, None when it was not sent.
     Permission is not looked at here: the caller may only act on what it has leave for.
     """
     if fact is None:
@@ -102,7 +122,8 @@ def reconcile(fact: JobFact | None, advice: Advice, past: Past, now: Instant) ->
     if advice.decision not in _OWN_RESTARTS:
         return _stop(fact, advice)
     if ahead == 0:
-        return _requeue(fact, advice, past)
+        first = _before_requeue(fact, advice, now, signalled) if past is Past.NEVER else None
+        return first or _requeue(fact, advice, past)
     return _next_attempt(fact, advice, past, now)
 
 
@@ -146,6 +167,48 @@ def _requeue(fact: JobFact, advice: Advice, past: Past) -> Next:
     )
 
 
+def _before_requeue(
+    fact: JobFact, advice: Advice, now: Instant, signalled: Signalled | None
+) -> Next | None:
+    """Return what comes before the requeue of a running job, None where nothing does.
+
+    A hold gives it the time to go on by itself; a planned restart tells it to save first.
+    """
+    if fact.state is not JobState.RUNNING or not advice.while_living or fact.successors:
+        return None
+    until = advice.not_before
+    if advice.decision is Decision.HOLD and until is not None and now < until:
+        why = "The job still runs and may go on by itself; it is given the time."
+        return Wait(why=why, is_long=True)
+    ahead = advice.forewarning
+    if ahead is None:
+        return None
+    if signalled is None and ahead.sent_at is None:
+        return _signal(advice, ahead)
+    if ahead.is_heeded or (signalled is not None and signalled.is_refused):
+        return None
+    sent = ahead.sent_at if ahead.sent_at is not None else signalled.at if signalled else now
+    if now < sent + ahead.wait:
+        why = f"The job was sent {ahead.name} and is given the time to save."
+        return Wait(why=why, is_long=True)
+    return None
+
+
+def _signal(advice: Advice, ahead: Forewarning) -> Act:
+    scope = "batch-" if ahead.batch_only else ""
+    return Act(
+        order=Order(
+            attempt=advice.attempt,
+            generation=advice.generation,
+            verb=Verb.SIGNAL,
+            target=f"{scope}{ahead.name}-generation-{advice.generation}",
+            signal=ahead.name,
+            batch_only=ahead.batch_only,
+        ),
+        actions=(*_actions(advice), Action.SIGNAL),
+    )
+
+
 def _next_attempt(fact: JobFact, advice: Advice, past: Past, now: Instant) -> Next:
     """Return what to do for the attempt after the advised one to start as advised."""
     ours = past is Past.ORDERED or is_noted(fact.note, advice)
@@ -159,7 +222,7 @@ def _next_attempt(fact: JobFact, advice: Advice, past: Past, now: Instant) -> Ne
         return Wait(why="The nodes of the failed attempt are not free yet.")
     if is_noted(fact.note, advice) and _reason(fact) in NO_FIT:
         return _waiting(fact, advice, now)
-    if fact.held_by is not Holder.NOBODY and _reason(fact) not in NO_FIT:
+    if fact.held_by is not Holder.NOBODY and not _cannot_fit(fact):
         return _held(fact)
     if not ours and not advice.already_requeued:
         return _abandoned(
@@ -168,6 +231,14 @@ def _next_attempt(fact: JobFact, advice: Advice, past: Past, now: Instant) -> Ne
     if is_noted(fact.note, advice):
         return _waiting(fact, advice, now)
     return _start(fact, advice, now)
+
+
+def _cannot_fit(fact: JobFact) -> bool:
+    """Tell whether Slurm keeps the job back as one that fits nowhere, and no person does.
+
+    It gives such a job the priority 0 of a held one, and the reason names no holder.
+    """
+    return fact.held_by is Holder.UNKNOWN and _reason(fact) in NO_FIT
 
 
 def _held(fact: JobFact) -> Next:

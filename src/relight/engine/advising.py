@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from relight.engine.attributing import taken_up
 from relight.engine.cases import AttemptCase, Requeuer
 from relight.engine.outcomes import give_back, permit_for, withdraw
 from relight.engine.turns import Turn, close, moved
@@ -13,6 +14,7 @@ from relight.model.advice import (
     CostEstimate,
     Decision,
     Disposition,
+    Forewarning,
     Mode,
     ReconciliationStatus,
     StatusReason,
@@ -25,22 +27,48 @@ from relight.model.questions import CapacityAsked
 from relight.model.reasons import Reason
 from relight.model.verdicts import Verdict
 from relight.policy.advising import Circumstances, Past, Ruling, advise, wants_capacity
+from relight.policy.living import REPORTED
 from relight.policy.permits import actions_needed
 from relight.policy.policies import Policy
 
 CAPACITY_PATIENCE = seconds(10)
 """How long an answer about capacity is waited for before it counts as unknown."""
 
+_PLANNED = frozenset({Decision.RESTART, Decision.RESTART_EXCLUDING_NODE})
 _RESTARTS = frozenset({Decision.RESTART, Decision.RESTART_EXCLUDING_NODE, Decision.HOLD})
 
 
-def give_advice(turn: Turn, number: int, verdict: Verdict, policy: Policy) -> None:
-    """Publish the advice for an attempt, unless an answer about capacity is waited for."""
+def give_advice(  # noqa: PLR0913 - what it is about, and the two things that living attempts add
+    turn: Turn,
+    number: int,
+    verdict: Verdict,
+    policy: Policy,
+    *,
+    ruling: Ruling | None = None,
+    forewarning: Forewarning | None = None,
+) -> None:
+    """Publish the advice for an attempt, unless an answer about capacity is waited for.
+
+    ``ruling`` stands where the policy for a living attempt has settled it already. A
+    ``forewarning`` is sent only before a restart.
+    """
     attempt = turn.case.attempt(number)
-    if attempt is None or not _knows_capacity(turn, verdict):
+    if attempt is None:
         return
-    ruling = _ruling(turn, attempt, verdict, policy)
-    advice = _advice(turn, attempt, ruling, policy)
+    basis = basis_of(attempt, verdict, policy)
+    if ruling is None:
+        verdict = taken_up(attempt, verdict, policy)
+        if not _knows_capacity(turn, verdict):
+            return
+        ruling = _ruling(turn, attempt, verdict, policy)
+    before = attempt.advice
+    if before is not None and before.is_active and _says_the_same(before, attempt, ruling):
+        turn.publish(msgspec.structs.replace(before, rests_on=basis))
+        return
+    advice = _advice(turn, attempt, ruling, policy, basis)
+    if forewarning is not None and ruling.decision in _PLANNED:
+        expires = later(advice.expires_at or turn.now, forewarning.wait)
+        advice = msgspec.structs.replace(advice, forewarning=forewarning, expires_at=expires)
     turn.publish(advice)
     if advice.is_active and advice.expires_at is not None:
         turn.wake(advice.expires_at)
@@ -58,6 +86,34 @@ def give_advice(turn: Turn, number: int, verdict: Verdict, policy: Policy) -> No
     _move_incident(turn, number, advice)
 
 
+def basis_of(attempt: AttemptCase, verdict: Verdict, policy: Policy) -> str:
+    """Return what an advice rests on: the verdict's revision, and whom an outside service adds."""
+    added = taken_up(attempt, verdict, policy)
+    nodes = "" if added == verdict else ",".join(one.node for one in added.suspects)
+    known = attempt.incident.verdict if attempt.incident is not None else None
+    revision = (known or verdict).revision
+    return f"{revision}+{nodes}" if nodes else str(revision)
+
+
+def revise_advice(turn: Turn, attempt: AttemptCase, policy: Policy) -> None:
+    """Give advice anew where its grounds have changed and nothing was ordered or agreed yet."""
+    advice, incident = attempt.advice, attempt.incident
+    if advice is None or not advice.is_active or attempt.orders or not advice.rests_on:
+        return
+    if incident is None or incident.verdict is None or advice.approval is Approval.APPROVED:
+        return
+    if advice.given_back or advice.forewarning is not None:
+        return  # what was decided on the way is not undone by older grounds
+    if advice.rests_on != basis_of(attempt, incident.verdict, policy):
+        give_advice(turn, attempt.number, incident.verdict, policy)
+
+
+def _says_the_same(advice: Advice, attempt: AttemptCase, ruling: Ruling) -> bool:
+    is_living = attempt.ended_seen_at is None
+    was, now = (advice.decision, advice.exclusions), (ruling.decision, ruling.exclusions)
+    return was == now and advice.while_living is is_living
+
+
 def keep_advice(turn: Turn, attempt: AttemptCase) -> None:
     """End an active advice whose time is over or whose job is gone."""
     advice = attempt.advice
@@ -68,6 +124,7 @@ def keep_advice(turn: Turn, attempt: AttemptCase) -> None:
             turn, attempt.number, StatusReason.JOB_GONE, "The scheduler no longer knows the job."
         )
         return
+    _note_heeded(turn, attempt, advice)
     if advice.expires_at is None:
         return
     if turn.now >= advice.expires_at:
@@ -86,6 +143,22 @@ def keep_advice(turn: Turn, attempt: AttemptCase) -> None:
         )
         return
     turn.wake(advice.expires_at)
+
+
+def _note_heeded(turn: Turn, attempt: AttemptCase, advice: Advice) -> None:
+    """Note that a job which was sent a signal has completed a newer checkpoint since."""
+    sent, newest = advice.forewarning, attempt.progress.best_checkpoint
+    if sent is None or sent.sent_at is None or sent.is_heeded or newest is None:
+        return
+    if sent.checkpoint is None or newest > sent.checkpoint:
+        heeded = msgspec.structs.replace(sent, is_heeded=True)
+        turn.publish(msgspec.structs.replace(advice, forewarning=heeded))
+        turn.tell(
+            attempt.number,
+            Topic.ADVICE,
+            "signal-heeded",
+            f"After the signal the checkpoint of step {newest} was completed: restart now.",
+        )
 
 
 def _stop_excluding(turn: Turn, advice: Advice) -> None:
@@ -176,7 +249,7 @@ def _past(turn: Turn, attempt: AttemptCase) -> Past:
     )
 
 
-def _advice(turn: Turn, attempt: AttemptCase, ruling: Ruling, policy: Policy) -> Advice:
+def _advice(turn: Turn, attempt: AttemptCase, ruling: Ruling, policy: Policy, basis: str) -> Advice:
     is_living = attempt.ended_seen_at is None
     is_requeued = turn.case.attempt(attempt.number + 1) is not None
     needed = actions_needed(ruling, is_living=is_living, is_requeued=is_requeued)
@@ -206,6 +279,7 @@ def _advice(turn: Turn, attempt: AttemptCase, ruling: Ruling, policy: Policy) ->
         expires_at=later(later(turn.now, policy.expires), ruling.wait),
         while_living=is_living,
         already_requeued=is_requeued,
+        rests_on=basis,
         policy=policy.name,
         policy_revision=policy.revision,
         cost=_cost(attempt),
@@ -281,5 +355,5 @@ def _move_incident(turn: Turn, number: int, advice: Advice) -> None:
         settled=turn.now if advice.while_living else incident.times.settled,
     )
     turn.change(number, incident=moved(incident, Phase.ADVISED, times=times))
-    if not advice.is_active:
+    if not advice.is_active and advice.reason.code not in REPORTED:
         close(turn, number, advice.reason.code, advice.reason.sentence, is_told=True)

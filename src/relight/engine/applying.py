@@ -6,13 +6,17 @@ from typing import TypeVar, assert_never
 
 import msgspec
 
+from relight.engine.attributing import note_attribution
 from relight.engine.cases import AttemptCase, Requeuer
-from relight.engine.opening import RECOVERED_IN_PLACE, note_finding
+from relight.engine.opening import RECOVERED_IN_PLACE, note_finding, open_incident
 from relight.engine.outcomes import note_order, note_person, note_status, withdraw
 from relight.engine.requeuers import requeuer_by_evidence
+from relight.engine.trouble import MOST_CHECKPOINTS, numerics_of, slowness_of, with_mark
 from relight.engine.turns import Turn, close
+from relight.engine.witnesses import note_answer
 from relight.model.advice import StatusReason
 from relight.model.audit import Topic
+from relight.model.findings import Kind
 from relight.model.incidents import Phase
 from relight.model.jobs import ENDED, WAITING, Allocation, JobFact, JobState, NodeState
 from relight.model.progress import Progress
@@ -36,11 +40,13 @@ from relight.policy.opt_in import choose
 
 Number = TypeVar("Number", bound=int)
 
+_STEPS_ALL_THE_SAME = frozenset({Kind.SLOW, Kind.NUMERIC})
+
 STEPS_THAT_SHOW_LIFE = 3
 """Reports of a higher step after a fault: the first two may have been on their way already."""
 
 
-def apply(turn: Turn, stimulus: Stimulus) -> None:  # noqa: C901 - one arm a stimulus, none nested
+def apply(turn: Turn, stimulus: Stimulus) -> None:  # noqa: C901, PLR0912 - one arm a stimulus, none nested
     """Take one stimulus into the case."""
     match stimulus:
         case AttemptSeen():
@@ -61,7 +67,11 @@ def apply(turn: Turn, stimulus: Stimulus) -> None:  # noqa: C901 - one arm a sti
             note_person(turn, stimulus)
         case CapacitySeen():
             turn.case = msgspec.structs.replace(turn.case, capacity=stimulus)
-        case Tick() | CheckpointSeen() | EvidenceSeen() | AttributionGiven():
+        case EvidenceSeen():
+            note_answer(turn, stimulus)
+        case AttributionGiven():
+            note_attribution(turn, stimulus)
+        case Tick() | CheckpointSeen():
             pass
         case _:
             assert_never(stimulus)
@@ -236,8 +246,17 @@ def _progress_seen(turn: Turn, seen: ProgressSeen) -> None:
             "logs-unseen",
             f"Its logs are not seen, so nothing can be said of its health: {seen.logs_unseen}",
         )
+    _note_checkpoint(turn, changed)
     if _stepped(attempt, changed):
+        changed = turn.change(seen.attempt, stepped_at=turn.now, marks=with_mark(changed, turn.now))
         _recovered_in_place(turn, changed)
+
+
+def _note_checkpoint(turn: Turn, attempt: AttemptCase) -> None:
+    newest = attempt.progress.best_checkpoint
+    if newest is not None and newest not in attempt.checkpoints[-1:]:
+        steps = (*attempt.checkpoints, newest)[-MOST_CHECKPOINTS:]
+        turn.change(attempt.number, checkpoints=steps)
 
 
 def _joined(known: Progress, told: Progress) -> Progress:
@@ -268,7 +287,10 @@ def _stepped(before: AttemptCase, after: AttemptCase) -> bool:
 
 
 def _recovered_in_place(turn: Turn, attempt: AttemptCase) -> None:
-    """Close the incident of an attempt that lives and goes on stepping (law 7)."""
+    """Close the incident of an attempt that lives and goes on stepping (law 7).
+
+    One that is slow or computes nonsense steps all the same: that tells nothing of it.
+    """
     incident = attempt.incident
     if incident is None or incident.phase is Phase.CLOSED:
         return
@@ -278,12 +300,20 @@ def _recovered_in_place(turn: Turn, attempt: AttemptCase) -> None:
         incident, steps_after=incident.steps_after + 1, stepped_at=turn.now
     )
     turn.change(attempt.number, incident=incident)
+    if incident.kind in _STEPS_ALL_THE_SAME:
+        return
     step = attempt.progress.last_step or attempt.progress.best_step
     withdraw(turn, attempt.number, StatusReason.SUPERSEDED, f"Step {step} was completed after all.")
     if incident.steps_after < STEPS_THAT_SHOW_LIFE:
         return
     sentence = f"Steps go on (step {step}): the attempt recovered in place and is left alone."
     close(turn, attempt.number, RECOVERED_IN_PLACE, sentence)
+    for kind, left in (
+        (Kind.NUMERIC, numerics_of(incident.findings)),
+        (Kind.SLOW, slowness_of(incident)),
+    ):
+        if left:  # steps do not make these well
+            open_incident(turn, attempt.number, left, kind)
 
 
 def _highest(before: Number | None, after: Number | None) -> Number | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from enum import StrEnum
 
 from relight.model.advice import Advice
+from relight.model.evidence import Witness
 from relight.model.findings import Finding
 from relight.model.incidents import Incident
 from relight.model.instants import Instant
@@ -16,7 +17,7 @@ from relight.model.jobs import Allocation, AttemptKey, JobFact, JobKey
 from relight.model.orders import OrderOutcome
 from relight.model.progress import Progress
 from relight.model.records import Record
-from relight.model.stimuli import CapacitySeen
+from relight.model.stimuli import AttributionGiven, CapacitySeen
 from relight.policy.opt_in import Choice
 
 
@@ -29,13 +30,48 @@ class Requeuer(StrEnum):
     PERSON = "person"
 
 
+class Occasion(StrEnum):
+    """Why a witness was asked: trouble of a living attempt, its end, or some time after that."""
+
+    LIVING = "living"
+    ENDED = "ended"
+    LATER = "later"
+
+
+class Look(Record, frozen=True, kw_only=True):
+    """One question to one witness about one window of time, and what came of it.
+
+    ``found`` are the ids of the findings that came in answer. ``is_weighed`` says that a verdict
+    has been made since it was answered.
+    """
+
+    witness: Witness
+    occasion: Occasion
+    asked_at: Instant
+    since: Instant
+    answered_at: Instant | None = None
+    found: tuple[str, ...] = ()
+    unseen: str = ""
+    is_weighed: bool = False
+
+
+class Mark(Record, frozen=True, kw_only=True):
+    """How far an attempt had come at an instant: two of them tell its pace."""
+
+    at: Instant
+    step: int
+
+
 class AttemptCase(Record, frozen=True, kw_only=True):
     """All that is known of one execution of a job.
 
     ``ended_at`` is the scheduler's instant, ``ended_seen_at`` when relight saw it.
     ``gone_nodes`` are nodes of its allocation that the scheduler called down while it lived.
     ``logs_read`` says that the ended attempt's files were read to their end, ``heard_at``
-    when its files were last listened to, as far as that was told.
+    when its files were last listened to, as far as that was told; ``stepped_at`` when a step was
+    last told of. ``marks`` and ``checkpoints`` are its last ones, oldest first. ``looks`` are the
+    last questions to witnesses, ``blind`` what those cannot see, ``attributions`` the last answers
+    of outside services, and ``asked_cause`` the cause that those were last asked about.
     """
 
     number: int
@@ -52,6 +88,13 @@ class AttemptCase(Record, frozen=True, kw_only=True):
     logs_read: bool = False
     logs_unseen: str = ""
     heard_at: Instant | None = None
+    stepped_at: Instant | None = None
+    marks: tuple[Mark, ...] = ()
+    checkpoints: tuple[int, ...] = ()
+    looks: tuple[Look, ...] = ()
+    blind: tuple[str, ...] = ()
+    attributions: tuple[AttributionGiven, ...] = ()
+    asked_cause: str = ""
     requeued_by: Requeuer = Requeuer.NOBODY
     incident: Incident | None = None
     past_incidents: tuple[Incident, ...] = ()

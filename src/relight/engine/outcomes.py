@@ -19,6 +19,7 @@ from relight.model.audit import Topic
 from relight.model.incidents import Phase
 from relight.model.orders import OrderOutcome, Outcome, Verb
 from relight.model.stimuli import PersonSaid, Word
+from relight.policy.permits import granted
 from relight.policy.policies import Policy
 
 _WORDS = {Outcome.DONE: "done", Outcome.REFUSED: "refused", Outcome.UNCLEAR: "unclear"}
@@ -43,6 +44,9 @@ def note_order(turn: Turn, outcome: OrderOutcome) -> None:
     )
     if order.verb is Verb.REQUEUE and outcome.outcome is not Outcome.REFUSED:
         turn.change(number, requeued_by=Requeuer.RELIGHT)
+    if order.verb is Verb.SIGNAL:
+        _note_signal(turn, number, outcome)
+        return
     incident = attempt.incident
     if incident is not None and incident.phase is Phase.ADVISED and outcome.outcome is Outcome.DONE:
         times = msgspec.structs.replace(incident.times, ordered=outcome.ordered_at)
@@ -60,6 +64,19 @@ def describe(outcome: OrderOutcome) -> str:
             return f"Order to start {order.attempt.job}{without}"
         case Verb.CANCEL:
             return f"Order to cancel {order.attempt.job}"
+        case Verb.SIGNAL:
+            return f"Order to send {order.signal or 'a signal'} to {order.attempt.job}"
+
+
+def _note_signal(turn: Turn, number: int, outcome: OrderOutcome) -> None:
+    """Note when a job was forewarned; also a refused signal is not sent again."""
+    attempt = turn.case.attempt(number)
+    advice = attempt.advice if attempt is not None else None
+    if advice is None or advice.forewarning is None or not advice.is_active:
+        return
+    if outcome.order.generation == advice.generation and advice.forewarning.sent_at is None:
+        sent = msgspec.structs.replace(advice.forewarning, sent_at=outcome.answered_at)
+        turn.publish(msgspec.structs.replace(advice, forewarning=sent))
 
 
 def note_status(turn: Turn, number: int, status: ReconciliationStatus) -> None:
@@ -147,7 +164,7 @@ def permit_for(advice: Advice, partition: str, policy: Policy) -> Permit:
         cluster=advice.attempt.job.cluster,
         partition=partition,
         policy=policy.name,
-        actions=policy.may,
+        actions=granted(policy),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from relight.model.instants import Instant
+from relight.model.instants import Instant, Span
 from relight.model.jobs import AttemptKey
 from relight.model.reasons import Reason
 from relight.model.records import Record
@@ -39,6 +39,8 @@ class Action(StrEnum):
     REQUEUE = "requeue"
     EXCLUDE = "exclude"
     CANCEL = "cancel"
+    SIGNAL = "signal"
+    """Part of a planned restart: granted with ``requeue`` where a policy names a signal."""
 
 
 class Approval(StrEnum):
@@ -110,6 +112,23 @@ class CostEstimate(Record, frozen=True, kw_only=True):
     gpu_hours_lost: float | None = None
 
 
+class Forewarning(Record, frozen=True, kw_only=True):
+    """The signal that a living job gets before a planned restart, so that it can checkpoint.
+
+    ``name`` is the signal, as ``USR1``; ``batch_only`` sends it to the batch script alone, as
+    ``B:`` does in sbatch's ``--signal``. The restart waits ``wait`` after ``sent_at``, or until
+    ``is_heeded``: a checkpoint newer than ``checkpoint``, the newest when it was advised, was
+    completed since.
+    """
+
+    name: str
+    wait: Span
+    batch_only: bool = False
+    checkpoint: int | None = None
+    sent_at: Instant | None = None
+    is_heeded: bool = False
+
+
 class Advice(Record, frozen=True, kw_only=True):
     """The desired state of one job after one attempt; not an action.
 
@@ -119,7 +138,8 @@ class Advice(Record, frozen=True, kw_only=True):
     attempts and that still hold, the oldest first; ``given_back`` are those of either that
     it made and now takes back. ``while_living`` says that the
     attempt had not ended when it was given, ``already_requeued`` that the scheduler has
-    requeued the job itself.
+    requeued the job itself. ``forewarning`` is what a living job is sent before. ``rests_on``
+    names the verdict's revision and whom an outside service added, empty where not known.
     """
 
     attempt: AttemptKey
@@ -136,11 +156,13 @@ class Advice(Record, frozen=True, kw_only=True):
     expires_at: Instant | None = None
     while_living: bool = False
     already_requeued: bool = False
+    rests_on: str = ""
     permit: Permit | None = None
     approval: Approval = Approval.NOT_NEEDED
     policy: str = ""
     policy_revision: str = ""
     cost: CostEstimate | None = None
+    forewarning: Forewarning | None = None
     status: ReconciliationStatus = ReconciliationStatus()
 
     @property

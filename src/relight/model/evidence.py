@@ -23,8 +23,9 @@ class Window(Record, frozen=True, kw_only=True):
 
     ``silent_since`` is when the last step was completed where the question is about a living
     attempt that stands still, else None. ``slow_since`` likewise, where it became slow.
-    ``flight_recorder`` is the path that the policy or the job's comment names (the user's own
-    claim, law 10), ``uid`` the owner's.
+    ``started_at`` is when the attempt began, None where that is not known: what is older was
+    written by another. ``flight_recorder`` is the path that the policy or the job's comment
+    names (the user's own claim, law 10), ``uid`` the owner's.
     """
 
     attempt: AttemptKey
@@ -33,6 +34,7 @@ class Window(Record, frozen=True, kw_only=True):
     until: Instant
     silent_since: Instant | None = None
     slow_since: Instant | None = None
+    started_at: Instant | None = None
     uid: int | None = None
     flight_recorder: str = ""
 

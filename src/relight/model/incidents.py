@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from relight.model.findings import Finding
+from relight.model.findings import Finding, Kind
 from relight.model.instants import Instant
 from relight.model.reasons import Reason
 from relight.model.records import Record
@@ -53,8 +53,18 @@ class TimeSplit(Record, frozen=True, kw_only=True):
     caught_up: Instant | None = None
 
 
+class Plan(Record, frozen=True, kw_only=True):
+    """A restart that waits for the next completed checkpoint, one above ``checkpoint``."""
+
+    made_at: Instant
+    checkpoint: int | None = None
+
+
 class Incident(Record, frozen=True, kw_only=True):
     """The story of what went wrong in one attempt.
+
+    ``kind`` is that of the finding it began with. ``plan`` is set while a slow attempt goes on
+    until its next checkpoint.
 
     ``steps_after`` counts the reports of a higher step since it opened, the last of them at
     ``stepped_at``: some may have been on their way when the fault struck.
@@ -70,3 +80,5 @@ class Incident(Record, frozen=True, kw_only=True):
     steps_after: int = 0
     stepped_at: Instant | None = None
     false_recovery: bool = False
+    kind: Kind = Kind.CRASH
+    plan: Plan | None = None

@@ -16,6 +16,8 @@ class Verb(StrEnum):
     START = "start"
     """One update of the waiting job: note, exclusions and start time together."""
     CANCEL = "cancel"
+    SIGNAL = "signal"
+    """A signal to the processes of a running job, so that it can write a checkpoint."""
 
 
 class Order(Record, frozen=True, kw_only=True):
@@ -23,6 +25,8 @@ class Order(Record, frozen=True, kw_only=True):
 
     ``incomplete_only`` asks the scheduler itself to refuse when the job no longer runs, so
     that a person's cancel or a success that lands in between wins. ``start_at`` None means now.
+    ``signal`` is the name of the signal to send, as ``USR1``; ``batch_only`` sends it to the batch
+    script alone.
     """
 
     attempt: AttemptKey
@@ -33,6 +37,8 @@ class Order(Record, frozen=True, kw_only=True):
     exclude: tuple[str, ...] = ()
     note: str = ""
     start_at: Instant | None = None
+    signal: str = ""
+    batch_only: bool = False
 
     @property
     def key(self) -> str:

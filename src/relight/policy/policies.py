@@ -8,6 +8,7 @@ import msgspec
 
 from relight.model.advice import Action, Mode
 from relight.model.allowances import Allowances
+from relight.model.evidence import Witness
 from relight.model.instants import Span, seconds
 from relight.model.records import Record, digest
 
@@ -98,10 +99,16 @@ class OptIn(Record, frozen=True, kw_only=True):
 
 
 class PolicyBook(Record, frozen=True, kw_only=True):
-    """All policies and opt-ins of one settings file."""
+    """All policies and opt-ins of one settings file, for one cluster.
+
+    ``witnesses`` are those that somebody answers for on this cluster, and ``is_attributed`` says
+    that an outside attribution service is configured: nobody else is asked or waited for.
+    """
 
     policies: tuple[Policy, ...] = (Policy(name="default"),)
     opt_ins: tuple[OptIn, ...] = ()
+    witnesses: tuple[Witness, ...] = ()
+    is_attributed: bool = False
 
     @property
     def revision(self) -> str:

@@ -38,6 +38,8 @@ def test_the_orders_are_single_commands_with_each_value_in_one_word(tmp_path: Pa
         acting.requeue("8_1", incomplete_only=False),
         acting.requeue("9+1", incomplete_only=False),
         acting.cancel("7"),
+        acting.signal("7", name="USR1", batch_only=False),
+        acting.signal("9+1", name="TERM", batch_only=True),
         acting.start("7", note="a b", exclude=("node-02", "node-01"), delay=None),
         acting.start("7", note="", exclude=(), delay=seconds(1.2)),
         acting.start("7", note='x\nNice=-5 "y"\x00\x1b[1m\u202e', exclude=("n1",), delay=None),
@@ -48,6 +50,8 @@ def test_the_orders_are_single_commands_with_each_value_in_one_word(tmp_path: Pa
         "requeue|8_1|",
         "requeue|9|",
         "7|",
+        "--signal=USR1|7|",
+        "--signal=TERM|--batch|9|",
         "update|JobId=7|AdminComment=a b|ExcNodeList=node-[01-02]|StartTime=now|",
         "update|JobId=7|AdminComment=|ExcNodeList=|StartTime=now+2|",
         'update|JobId=7|AdminComment=x Nice=-5 "y" [1m |ExcNodeList=n1|StartTime=now|',
@@ -62,9 +66,18 @@ def test_what_names_no_single_job_is_never_sent(tmp_path: Path, job: str) -> Non
         acting.requeue(job, incomplete_only=True),
         acting.start(job, note="", exclude=(), delay=None),
         acting.cancel(job),
+        acting.signal(job, name="USR1", batch_only=False),
     ):
         assert answer.outcome is Outcome.REFUSED
         assert "nothing was sent" in answer.text
+
+
+@pytest.mark.parametrize("name", ["", "KILL", "STOP", "9", "USR1 --full", "usr1", "USR1\n"])
+def test_what_is_no_warning_is_never_sent(tmp_path: Path, name: str) -> None:
+    stand_in(tmp_path, "scancel", "touch sent")
+    answer = hands(tmp_path).signal("7", name=name, batch_only=False)
+    assert answer.outcome is Outcome.REFUSED
+    assert "nothing was sent" in answer.text
 
 
 @pytest.mark.parametrize("node", ["a b", "n1 StartTime=now", "n[1-", "n1\nx"])

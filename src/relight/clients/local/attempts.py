@@ -15,6 +15,21 @@ from relight.clients.local.jobs import LocalJob, is_shared, output_path
 from relight.clients.local.outputs import LabelPump, append_line, open_output
 from relight.model.instants import in_seconds
 
+SIGNALS = {
+    one.name.removeprefix("SIG"): one
+    for one in (
+        signal.SIGHUP,
+        signal.SIGINT,
+        signal.SIGQUIT,
+        signal.SIGUSR1,
+        signal.SIGUSR2,
+        signal.SIGTERM,
+        signal.SIGCONT,
+        signal.SIGURG,
+    )
+}
+"""Signals that a task can be sent by order, by their names without ``SIG``."""
+
 
 @dataclass(frozen=True, slots=True)
 class Exit:
@@ -104,6 +119,10 @@ class Attempt:
             self._kill_at = time.monotonic() + in_seconds(self.job.kill_grace)
             self._signal(signal.SIGTERM)
             self._signal(signal.SIGCONT)
+
+    def send(self, number: signal.Signals) -> None:
+        """Send a signal to every task, which may catch it and go on."""
+        self._signal(number)
 
     def say(self, line: str) -> None:
         """Write a line of the scheduler's own into the job's file."""

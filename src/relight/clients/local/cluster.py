@@ -11,10 +11,11 @@ from typing import Self
 
 import msgspec
 
-from relight.clients.local.attempts import Attempt, Exit
+from relight.clients.local.attempts import SIGNALS, Attempt, Exit
 from relight.clients.local.jobs import LocalJob, SubmissionError, check
 from relight.clients.local.placements import Start, place
 from relight.clients.local.standings import (
+    DONE_ALREADY,
     Refused,
     Standing,
     cancel,
@@ -42,6 +43,7 @@ MOST_ENDED = 1_000
 _RUNNING_SECONDS = 0.005
 _WAITING_SECONDS = 0.02
 _UNKNOWN_JOB = Refused(text="Invalid job id specified")
+_UNKNOWN_SIGNAL = Refused(text="Invalid signal specified")
 _UNKNOWN_NODE = Refused(text="Invalid node name specified")
 
 
@@ -171,6 +173,20 @@ class LocalCluster:
         with self._changed:
             now = self._clock()
             return self._change(job_id, lambda standing: cancel(standing, now))
+
+    def signal(self, job_id: str, name: str) -> Refused | None:
+        """Send a signal to every task of a running job; return a refusal, if any."""
+        number = SIGNALS.get(name)
+        if number is None:
+            return _UNKNOWN_SIGNAL
+        with self._changed:
+            standing, attempt = self._standings.get(job_id), self._attempts.get(job_id)
+            if standing is None:
+                return _UNKNOWN_JOB
+            if attempt is None or standing.fact.state is not JobState.RUNNING:
+                return Refused(text=DONE_ALREADY)
+            attempt.send(number)
+            return None
 
     def close(self) -> None:
         """End every process that was started, within its grace, and the thread. Idempotent."""

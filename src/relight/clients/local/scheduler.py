@@ -57,6 +57,11 @@ class LocalHands:
         """Cancel a job."""
         return self._answer(self._cluster.cancel(scheduler_id))
 
+    def signal(self, scheduler_id: str, *, name: str, batch_only: bool) -> Answer:
+        """Send a signal to every task of a job; there is no batch script beside them."""
+        del batch_only
+        return self._answer(self._cluster.signal(scheduler_id, name))
+
     def _answer(self, refused: Refused | None) -> Answer:
         if refused is None:
             return Answer(outcome=Outcome.DONE, text="")

@@ -1,4 +1,4 @@
-"""Hands on a Slurm cluster: the three changes that relight makes, one command each."""
+"""Hands on a Slurm cluster: the four changes that relight makes, one command each."""
 
 from __future__ import annotations
 
@@ -23,6 +23,9 @@ _LOST_CONTACT = re.compile(
 
 ``scontrol requeue`` says "Unexpected message received" when nothing listens (22.05).
 """
+
+_SIGNAL_NAME = re.compile(r"HUP|INT|QUIT|USR1|USR2|TERM|CONT|URG")
+"""Signals that a program can catch and that stop none for good: KILL and STOP are no warning."""
 
 _NOT_SLURM_S_STATUS = (126, 127, 255)
 """What a shell and ssh return when the command itself could not be run, or its end not seen."""
@@ -66,6 +69,19 @@ class SlurmHands:
     def cancel(self, scheduler_id: str) -> Answer:
         """Cancel a job. Slurm answers 0 also for one that has ended or that it does not know."""
         return self._order(scheduler_id, "scancel", _leader(scheduler_id))
+
+    def signal(self, scheduler_id: str, *, name: str, batch_only: bool) -> Answer:
+        """Send a signal to the tasks of a job's steps, or to its batch script alone.
+
+        These are the two that ``sbatch --signal`` knows, without and with ``B:``. Source:
+        scancel's manual page, ``--signal`` and ``--batch``.
+        """
+        if not _SIGNAL_NAME.fullmatch(name):
+            return Answer(Outcome.REFUSED, f'nothing was sent: "{name[:20]}" names no signal')
+        scope = ("--batch",) if batch_only else ()
+        return self._order(
+            scheduler_id, "scancel", f"--signal={name}", *scope, _leader(scheduler_id)
+        )
 
     def _order(self, scheduler_id: str, *command: str) -> Answer:
         if not JOB_ID.fullmatch(scheduler_id):

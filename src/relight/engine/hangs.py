@@ -1,0 +1,152 @@
+"""A living attempt stands still: what confirms it, and when it is given up.
+
+The silence that was found is long already, so it needs no settle time of its own. Confirmed by
+what somebody else saw, it is acted on at once; unconfirmed, after a patience that the policy
+sets; and never where metrics show GPUs at work.
+"""
+
+from __future__ import annotations
+
+from relight.diagnosis.endings import Ending
+from relight.diagnosis.verdicts import diagnose
+from relight.engine.advising import give_advice
+from relight.engine.cases import AttemptCase, Occasion
+from relight.engine.hearing import HEARD_LATELY, was_heard_lately
+from relight.engine.opening import WORK_GOES_ON, findings_so_far, open_incident
+from relight.engine.recording import record_verdict
+from relight.engine.trouble import shows_work, signs_of_hang, silence_of, silent_since
+from relight.engine.turns import Turn, close
+from relight.engine.witnesses import (
+    BEFORE_TROUBLE,
+    ask,
+    is_awaited,
+    is_fresh,
+    newest,
+    witnesses_of,
+)
+from relight.model.audit import Topic
+from relight.model.findings import Finding, Kind
+from relight.model.incidents import Incident, Phase
+from relight.model.instants import Instant, Span, between, later, seconds, show_span
+from relight.model.verdicts import Verdict
+from relight.policy.living import HANG_REPORTED, reported
+from relight.policy.policies import Policy, Response
+
+SHORTEST_PAUSE, LONGEST_PAUSE = seconds(120), seconds(1800)
+"""Between two looks at a silent log's GPUs, which were at work."""
+
+
+def judge_hang(turn: Turn, attempt: AttemptCase, incident: Incident, policy: Policy) -> None:
+    """Draw every conclusion about an attempt whose log has told of no step for too long."""
+    if incident.phase is Phase.ADVISED:
+        return  # told already: only steps, or an end, change anything
+    told = silence_of(incident)
+    since = silent_since(attempt, told[0])
+    asked = newest(attempt, Occasion.LIVING)
+    if asked is None or asked < max(told[-1].seen_at, incident.opened_at):
+        attempt = _ask(turn, attempt, policy, since)
+    if is_awaited(turn, attempt, policy):
+        return
+    findings = findings_so_far(attempt, incident, later(since, Span(-BEFORE_TROUBLE)))
+    if shows_work(findings):
+        _leave_alone(turn, attempt)
+        return
+    verdict = diagnose(findings, attempt.allocation, Ending(), attempt.logs_unseen)
+    is_new = record_verdict(turn, attempt, verdict)
+    signs = signs_of_hang(findings)
+    begun = max(told[0].seen_at, incident.opened_at)
+    if not signs and not _has_lasted(turn, attempt, policy, begun, is_new=is_new):
+        return
+    if not was_heard_lately(turn, attempt):
+        turn.wake(later(turn.now, HEARD_LATELY))
+        return
+    if not is_fresh(turn, attempt, policy):
+        attempt = _ask(turn, attempt, policy, since)
+        if is_awaited(turn, attempt, policy):
+            return
+    _act(turn, attempt, policy, verdict, signs)
+
+
+def watch_on(turn: Turn, attempt: AttemptCase, incident: Incident) -> None:
+    """Look again, now and then, at GPUs that worked while the log was silent, and still is.
+
+    A silence is found once, and work may stop in it. The pauses grow with it, within bounds.
+    """
+    told = silence_of(incident)
+    asked = newest(attempt, Occasion.LIVING)
+    if incident.closed is None or incident.closed.code != WORK_GOES_ON or not told or asked is None:
+        return
+    if attempt.stepped_at is not None and attempt.stepped_at > told[-1].seen_at:
+        return
+    silent = between(silent_since(attempt, told[0]), asked)
+    due = later(asked, min(max(Span(silent), SHORTEST_PAUSE), LONGEST_PAUSE))
+    if turn.now < due:
+        turn.wake(due)
+        return
+    open_incident(turn, attempt.number, told, Kind.HANG)
+
+
+def _ask(turn: Turn, attempt: AttemptCase, policy: Policy, since: Instant) -> AttemptCase:
+    return ask(turn, attempt, policy, Occasion.LIVING, since, silent_since=since)
+
+
+def _leave_alone(turn: Turn, attempt: AttemptCase) -> None:
+    close(
+        turn,
+        attempt.number,
+        WORK_GOES_ON,
+        "Its log is silent, but its GPUs are at work: it is left alone. Should it stay silent, "
+        "they are looked at again.",
+    )
+
+
+def _has_lasted(
+    turn: Turn, attempt: AttemptCase, policy: Policy, begun: Instant, *, is_new: bool
+) -> bool:
+    """Tell whether a silence that nobody confirms has lasted long enough to act on it alone.
+
+    Before the first step it never has: a start may take any time (law 1).
+    """
+    if attempt.progress.best_step is None:
+        if is_new:
+            _tell_no_step(turn, attempt)
+        return False
+    due = later(begun, policy.hang_unconfirmed)
+    if turn.now >= due:
+        return True
+    turn.wake(due)
+    if is_new:
+        asked = "no witness confirms it" if witnesses_of(turn, policy) else "nobody can confirm it"
+        turn.tell(
+            attempt.number,
+            Topic.INCIDENT,
+            "hang-unconfirmed",
+            f"It may hang, but {asked}: it is given {show_span(policy.hang_unconfirmed)} more "
+            f"(policy {policy.name}, hang_unconfirmed).",
+        )
+    return False
+
+
+def _tell_no_step(turn: Turn, attempt: AttemptCase) -> None:
+    turn.tell(
+        attempt.number,
+        Topic.INCIDENT,
+        "no-step-seen",
+        "No step of this attempt was ever seen, so its silence proves nothing: it is left alone "
+        "until somebody else confirms that it hangs, or it ends.",
+    )
+
+
+def _act(
+    turn: Turn,
+    attempt: AttemptCase,
+    policy: Policy,
+    verdict: Verdict,
+    signs: tuple[Finding, ...],
+) -> None:
+    if policy.hang is Response.RESTART:
+        give_advice(turn, attempt.number, verdict, policy)
+        return
+    seen = f"Confirmed by {', '.join(dict.fromkeys(one.rule for one in signs))}." if signs else ""
+    ruling = reported(HANG_REPORTED, verdict, seen)
+    give_advice(turn, attempt.number, verdict, policy, ruling=ruling)

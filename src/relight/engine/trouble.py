@@ -1,0 +1,157 @@
+"""What the findings of a living attempt say: it stands still, is slow, or computes nonsense.
+
+Pure readings of a case; what follows from them stands in ``living``, ``hangs``, ``slowness`` and
+``numerics``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from statistics import median
+
+from relight.engine.cases import AttemptCase, Mark
+from relight.engine.opening import NUMERICS, SILENCE, SLOWNESS
+from relight.engine.witnesses import GPUS_WORK, is_testimony
+from relight.model.findings import Domain, Finding, Kind, Provenance, Remedy, Role
+from relight.model.incidents import Incident, Phase
+from relight.model.instants import Instant, Span, in_seconds, later, seconds
+
+HANG_PATTERNS = frozenset({"gpu-idle-among-busy", "gpus-spin", "gpus-idle", "telemetry-gone"})
+"""What metrics show of GPUs that wait; each confirms that a silent log means a stop."""
+CULPRITS = frozenset(
+    {"rank-not-joined", "rank-stuck-in-transport", "collective-mismatch", "stream-blocked"}
+)
+"""What a flight recorder shows of ranks that wait for one another."""
+GONE_NODES = frozenset({"node-down", "node-not-responding", "node-rebooted"})
+"""What the scheduler says of a node that no longer takes part."""
+
+TOLD_LATE = seconds(120)
+"""Progress is told once a minute, so a step may be this much older than it was told."""
+MARKS_APART = seconds(30)
+MOST_MARKS = 60
+MOST_CHECKPOINTS = 30
+ENOUGH_STEPS = 10
+"""A pace over fewer steps is mostly the moment at which they were told."""
+
+_CAN_BE_CAUSE = frozenset({Role.ROOT, Role.EITHER})
+
+
+def is_open(incident: Incident | None) -> bool:
+    """Tell whether there is an incident that is not closed."""
+    return incident is not None and incident.phase is not Phase.CLOSED
+
+
+def silence_of(incident: Incident) -> tuple[Finding, ...]:
+    """Return the findings of silence since the last step that was told, the oldest first."""
+    told = sorted(
+        (one for one in incident.findings if one.detector == SILENCE), key=lambda one: one.seen_at
+    )
+    stepped = incident.stepped_at
+    return tuple(one for one in told if stepped is None or one.seen_at >= stepped)
+
+
+def slowness_of(incident: Incident) -> tuple[Finding, ...]:
+    """Return the findings of slowness, the oldest first."""
+    told = (one for one in incident.findings if one.detector == SLOWNESS)
+    return tuple(sorted(told, key=lambda one: one.seen_at))
+
+
+def numerics_of(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Return the findings of numeric trouble by the numbers that a log prints, oldest first."""
+    told = (one for one in findings if one.detector == NUMERICS)
+    return tuple(sorted(told, key=lambda one: one.seen_at))
+
+
+def silent_since(attempt: AttemptCase, silence: Finding) -> Instant:
+    """Return when the last step was completed, by the finding where it can be, else as told."""
+    stepped = attempt.stepped_at or attempt.running_at or attempt.first_seen_at
+    earliest = later(stepped, Span(-TOLD_LATE))
+    if silence.at is not None and earliest <= silence.at <= silence.seen_at:
+        return silence.at
+    return min(stepped, silence.seen_at)
+
+
+def slow_since(attempt: AttemptCase, slowness: Finding, lasting: Span) -> Instant:
+    """Return when it became slow: by the finding where it can be, else as long as it must last."""
+    began = attempt.running_at or attempt.first_seen_at
+    if slowness.at is not None and began <= slowness.at <= slowness.seen_at:
+        return slowness.at
+    return later(slowness.seen_at, Span(-lasting))
+
+
+def signs_of_hang(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Return what confirms that a silent attempt stands still."""
+    return tuple(one for one in findings if _confirms(one))
+
+
+def _confirms(one: Finding) -> bool:
+    if one.role is Role.BENIGN:
+        return False
+    if one.rule in HANG_PATTERNS:
+        return one.provenance is Provenance.TELEMETRY
+    if one.rule in CULPRITS and is_testimony(one):
+        return True
+    if one.task_gone or one.provenance is Provenance.SCHEDULER:
+        return one.task_gone or one.rule in GONE_NODES
+    if one.provenance is Provenance.JOB_LOG:
+        return one.kind is Kind.HANG and one.detector != SILENCE and not is_testimony(one)
+    return one.role is Role.ROOT and one.domain is Domain.HARDWARE and one.kind is not Kind.SLOW
+
+
+def shows_work(findings: Sequence[Finding]) -> bool:
+    """Tell whether metrics show GPUs at work, and nothing says otherwise."""
+    works = any(
+        one.rule == GPUS_WORK and one.provenance is Provenance.TELEMETRY for one in findings
+    )
+    return works and not signs_of_hang(findings)
+
+
+def may_have_stopped(finding: Finding, tracebacks: str) -> bool:
+    """Tell whether a line alone may have stopped a living attempt for good.
+
+    A traceback may have been caught and printed, and what is shared may come back: of these
+    only an ending tells.
+    """
+    return (
+        finding.role in _CAN_BE_CAUSE
+        and finding.remedy is not Remedy.HOLD
+        and finding.detector not in (tracebacks, SILENCE, SLOWNESS, NUMERICS)
+        and not is_testimony(finding)
+    )
+
+
+def with_mark(attempt: AttemptCase, now: Instant) -> tuple[Mark, ...]:
+    """Return an attempt's marks with the step that was told now, unless the last is too near."""
+    step = attempt.progress.best_step
+    marks = attempt.marks
+    if step is None or (marks and (step <= marks[-1].step or now - marks[-1].at < MARKS_APART)):
+        return marks
+    return (*marks, Mark(at=now, step=step))[-MOST_MARKS:]
+
+
+def pace_before(attempt: AttemptCase, since: Instant) -> float | None:
+    """Return the usual seconds of one step before an instant, None where too little was told."""
+    return _usual_pace([one for one in attempt.marks if one.at <= since])
+
+
+def pace_now(attempt: AttemptCase, since: Instant, lasting: Span) -> float | None:
+    """Return the usual seconds of one step lately, over at least ``lasting``; None while too short.
+
+    Only what was told from ``since`` on counts.
+    """
+    marks = [one for one in attempt.marks if one.at >= since]
+    for number in range(len(marks) - 1, -1, -1):
+        steps = marks[-1].step - marks[number].step
+        if steps >= ENOUGH_STEPS and marks[-1].at - marks[number].at >= lasting:
+            return _usual_pace(marks[number:])
+    return None
+
+
+def _usual_pace(marks: Sequence[Mark]) -> float | None:
+    """Return the median: between two marks there may have been a checkpoint."""
+    paces = [
+        in_seconds(after.at - before.at) / (after.step - before.step)
+        for before, after in pairwise(marks)
+    ]
+    return median(paces) if paces else None
