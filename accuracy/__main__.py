@@ -15,6 +15,7 @@ import msgspec
 from accuracy.answers import ears, report_on
 from accuracy.labels import Case, LabelError, cases_of, corpora, timelines_of
 from accuracy.measuring import Measured, measure, together
+from accuracy.rhythm_runs import Size, run
 from accuracy.scoring import ASPECTS, shares
 from accuracy.tables import confusion, misses, summary
 
@@ -24,6 +25,8 @@ ROOT = Path(__file__).resolve().parent.parent
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure what was asked for, print it, and return the exit code."""
     options = _options(arguments)
+    if options.rhythms:
+        return _rhythms(options)
     try:
         cases = _cases(options)
     except LabelError as error:
@@ -46,6 +49,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for line in missed:
         sys.stderr.write(f"{line}\n")
     return 1 if missed else 0
+
+
+def _rhythms(options: argparse.Namespace) -> int:
+    folders = corpora(options.corpus, ROOT)
+    size = Size(options.lives, options.hours, options.seed, options.workers)
+    try:
+        run(folders, size, as_json=options.json)
+    except LabelError as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    return 0
 
 
 def _cases(options: argparse.Namespace) -> dict[str, list[Case]]:
@@ -116,6 +130,15 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--case", default="", help="show the whole report on one case")
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
     parser.add_argument("--no-timelines", action="store_true", help="leave out the long runs")
+    parser.add_argument(
+        "--rhythms", action="store_true", help="measure how hangs and slowdowns are found instead"
+    )
+    parser.add_argument("--lives", type=int, default=Size().lives, help="rhythms: generated lives")
+    parser.add_argument(
+        "--hours", type=float, default=Size().hours, help="rhythms: length of a life"
+    )
+    parser.add_argument("--seed", type=int, default=Size().seed, help="rhythms: other lives")
+    parser.add_argument("--workers", type=int, default=0, help="rhythms: processes; 0: all cores")
     parser.add_argument(
         "--floor",
         action="append",

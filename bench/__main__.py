@@ -1,4 +1,4 @@
-"""``python -m bench [matching|restart|idle] [--json]``: measure and print."""
+"""``python -m bench [matching|restart|idle|rhythms] [--json]``: measure and print."""
 
 from __future__ import annotations
 
@@ -9,11 +9,16 @@ from collections.abc import Callable
 
 import msgspec
 
-from bench import idle, matching, restart
+from bench import idle, matching, restart, rhythms
 from bench.conditions import conditions
 from bench.tables import Result, table
 
-LASTS = {"matching": "five minutes", "restart": "six minutes", "idle": "four minutes"}
+LASTS = {
+    "matching": "five minutes",
+    "restart": "six minutes",
+    "idle": "four minutes",
+    "rhythms": "a minute",
+}
 """The parts, in their order, and about how long each takes."""
 
 
@@ -27,6 +32,7 @@ def main() -> None:
         ),
         "restart": lambda: restart.measure(runs=options.runs, plain=not options.no_plain),
         "idle": lambda: idle.measure(jobs=options.jobs, seconds=options.seconds),
+        "rhythms": lambda: rhythms.measure(jobs=options.running),
     }
     known = conditions()
     if not options.json:
@@ -58,6 +64,7 @@ def _options() -> argparse.Namespace:
         "--no-plain", action="store_true", help="restart: leave out the minutes of Slurm alone"
     )
     parser.add_argument("--jobs", type=int, default=1000, help="idle: jobs that wait")
+    parser.add_argument("--running", type=int, default=10_000, help="rhythms: jobs that run")
     parser.add_argument("--seconds", type=int, default=60, help="idle: length of each measurement")
     return parser.parse_args()
 

@@ -17,6 +17,7 @@ from bench.scanning import METHODS, all_at_once, count_ends, scan
 from bench.slurm_logs import restarted
 from bench.tables import Measured, Result, Row, cheaper, faster, table
 
+from bench import rhythms
 from relight.model.instants import in_seconds
 from relight.perception.matching import HAS_HYPERSCAN
 from relight.rules.loading import load
@@ -180,6 +181,14 @@ def test_costs_of_a_process_are_read_from_proc() -> None:
         child.wait()
     with pytest.raises(OSError, match="No such"):
         memory(child.pid)
+
+
+def test_following_a_few_jobs_costs_something_and_each_remembers_its_own_rhythm() -> None:
+    result = rhythms.measure(jobs=12, rounds=3)
+    rows = {row.what: row.ours for row in result.rows}
+    assert rows["one look"].value > 0
+    assert 0 < rows["size of a rhythm in the store"].value < 64
+    assert "12 jobs" in table([result])
 
 
 def test_ratios_above_one_are_in_our_favour() -> None:
