@@ -39,7 +39,7 @@ def evidence_asked(job: JobKey = KEY, witness: Witness = Witness.TELEMETRY) -> E
 
 @pytest.fixture
 def asking() -> Asking:
-    return Asking({"main": [Witness.TELEMETRY, "second"]})
+    return Asking({"main": ["second"]})
 
 
 @pytest.fixture
@@ -65,15 +65,6 @@ def soon(what: Callable[[], object]) -> None:
     while not what():
         assert time.monotonic() < end, "it never came about"
         time.sleep(0.01)
-
-
-def test_a_witness_that_the_cluster_does_not_have_answers_at_once_that_nothing_was_seen(
-    asking: Asking,
-) -> None:
-    answer = asking.at_once(evidence_asked(witness=Witness.KERNEL_LOG), START)
-    assert isinstance(answer, EvidenceSeen)
-    assert answer.unseen == "no kernel log is set up for this cluster"
-    assert asking.at_once(evidence_asked(), START) is None
 
 
 def test_a_question_is_taken_once_and_only_for_its_cluster(asking: Asking) -> None:

@@ -11,9 +11,7 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 
 from relight.model.evidence import Witness
-from relight.model.instants import Instant
 from relight.model.questions import AttributionAsked, EvidenceAsked, Question
-from relight.model.stimuli import EvidenceSeen, Stimulus
 
 MOST_WAITING = 2_000
 """Questions that wait at once, of each kind; a newer one drops the oldest."""
@@ -27,29 +25,13 @@ Asked = EvidenceAsked | AttributionAsked
 class Asking:
     """Keeps questions until whoever can answer takes them. Safe for any thread.
 
-    ``known`` tells for each cluster who can be asked there.
+    ``services`` tells for each cluster which attribution services are asked there.
     """
 
-    def __init__(self, known: Mapping[str, Iterable[Whom]]) -> None:
-        self._known = {cluster: frozenset(whom) for cluster, whom in known.items()}
+    def __init__(self, services: Mapping[str, Iterable[str]]) -> None:
+        self._services = {cluster: tuple(names) for cluster, names in services.items()}
         self._lock = threading.Lock()
         self._waiting: dict[Whom, OrderedDict[str, Asked]] = {}
-
-    def at_once(self, question: Question, now: Instant) -> Stimulus | None:
-        """Return the answer where it is known that nobody can be asked, else None."""
-        if not isinstance(question, EvidenceAsked):
-            return None
-        if question.witness in self._known.get(question.job.cluster, frozenset()):
-            return None
-        return EvidenceSeen(
-            job=question.job,
-            seen_at=now,
-            source=question.witness,
-            attempt=question.window.attempt.attempt,
-            witness=question.witness,
-            until=question.window.until,
-            unseen=f"no {question.witness.replace('_', ' ')} is set up for this cluster",
-        )
 
     def ask(self, questions: Iterable[Question]) -> None:
         """Keep questions; one about the same attempt takes the place of an older one."""
@@ -58,9 +40,8 @@ class Asking:
                 if isinstance(question, EvidenceAsked):
                     self._keep(question.witness, str(question.window.attempt), question)
                 elif isinstance(question, AttributionAsked):
-                    for whom in self._known.get(question.job.cluster, frozenset()):
-                        if not isinstance(whom, Witness):
-                            self._keep(whom, f"{question.job}-{question.attempt}", question)
+                    for name in self._services.get(question.job.cluster, ()):
+                        self._keep(name, f"{question.job}-{question.attempt}", question)
 
     def take(self, whom: Whom, clusters: frozenset[str]) -> Asked | None:
         """Return the oldest question to ``whom`` about a job of ``clusters``, kept no more."""

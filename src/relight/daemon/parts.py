@@ -16,14 +16,17 @@ from relight.model.advice import Mode
 from relight.model.instants import Span, in_seconds, seconds
 from relight.policy.policies import PolicyBook
 from relight.settings.problems import Problem, SettingsError
-from relight.settings.records import Cluster, Settings
+from relight.settings.records import Attribution, Cluster, Settings, Telemetry
 
 _USUAL_POLL = seconds(1)
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterParts:
-    """One cluster as the service runs it. ``hands`` None means that nothing can change it."""
+    """One cluster as the service runs it. ``hands`` None means that nothing can change it.
+
+    ``telemetry``, ``kernel_logs`` and ``attribution`` are who can be asked beside the logs.
+    """
 
     name: str
     eyes: Eyes
@@ -32,6 +35,9 @@ class ClusterParts:
     allowance: Allowance
     log_roots: tuple[str, ...] = ("/",)
     poll: Span = _USUAL_POLL
+    telemetry: Telemetry | None = None
+    kernel_logs: tuple[str, ...] = ()
+    attribution: tuple[Attribution, ...] = ()
 
     @property
     def poll_seconds(self) -> float:
@@ -85,4 +91,7 @@ def _slurm(settings: Settings, cluster: Cluster, environ: Mapping[str, str]) -> 
         allowance=allowance_of(book, cluster.partitions),
         log_roots=cluster.log_roots,
         poll=cluster.poll,
+        telemetry=next((one for one in settings.telemetry if one.name == cluster.telemetry), None),
+        kernel_logs=cluster.kernel_logs,
+        attribution=tuple(one for one in settings.attribution if one.name in cluster.attribution),
     )

@@ -15,7 +15,8 @@ import structlog
 from relight.controller.isolation import for_each
 from relight.daemon.backends import Backend
 from relight.engine.cases import AttemptCase, Case
-from relight.model.findings import Role
+from relight.model.allowances import Allowances
+from relight.model.findings import Kind, Role
 from relight.model.incidents import Phase
 from relight.model.instants import EPOCH, Instant, between, in_seconds, later, seconds
 from relight.model.jobs import AttemptKey, JobState
@@ -24,6 +25,7 @@ from relight.model.stimuli import FindingMade, ProgressSeen, Stimulus
 from relight.perception.attempts import Perceived, PerceptionState, conclude, perceive
 from relight.perception.ears import Ears, Lexicon
 from relight.perception.lines import FileState
+from relight.policy.policies import PolicyBook
 from relight.sources.files import AttemptLogs
 from relight.sources.owner_readers import OwnerReaders
 from relight.store.changes import SavedPerception, Tail
@@ -69,15 +71,18 @@ class _Watch:
 class Perceiver:
     """Perceives every open case of a backend, a round at a time, in one thread."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the parts of the daemon that it works with
         self,
         backend: Backend,
         store: Store,
         lexicon: Lexicon,
         readers: Mapping[str, OwnerReaders],
         clock: Callable[[], Instant],
+        *,
+        books: Mapping[str, PolicyBook] | None = None,
     ) -> None:
         self._backend = backend
+        self._books = books or {}
         self._store = store
         self._lexicon = lexicon
         self._readers = readers
@@ -129,7 +134,15 @@ class Perceiver:
         is_over = attempt.running_at is None or case.attempt(attempt.number + 1) is not None
         if not (is_over and _overtaken(case, attempt)):
             heard = self._hear(case, attempt, watch)
-        perceived = perceive(watch.state, heard, now, watch.ears)
+        allowances = None if watch.is_catching_up else self._allowances(case)
+        perceived = perceive(
+            watch.state,
+            heard,
+            now,
+            watch.ears,
+            allowances=allowances if _is_at_work(attempt) else None,
+            earlier=_usual_before(case, attempt),
+        )
         watch.state = perceived.state
         watch.is_stale = watch.is_stale or any(
             isinstance(one, Reading) and one.data for one in heard
@@ -146,6 +159,11 @@ class Perceiver:
                 last, findings=(*perceived.findings, *last.findings)
             )
         self._tell(case, attempt, watch, perceived, final=final)
+
+    def _allowances(self, case: Case) -> Allowances:
+        """Return how long an attempt may be silent under the job's policy."""
+        policy = self._books.get(case.key.cluster, PolicyBook()).policy(case.choice.policy)
+        return Allowances() if policy is None else policy.allowances
 
     def _watch(self, case: Case, key: AttemptKey) -> _Watch:
         ears = Ears(self._lexicon, key)
@@ -309,8 +327,27 @@ def _overtaken(case: Case, attempt: AttemptCase) -> bool:
     )
 
 
+def _is_at_work(attempt: AttemptCase) -> bool:
+    """Tell whether an attempt runs, so that its silence and its pace mean something."""
+    return attempt.fact.state is JobState.RUNNING and attempt.ended_seen_at is None
+
+
+def _usual_before(case: Case, attempt: AttemptCase) -> float | None:
+    """Return the usual seconds of one step of the last attempt before that told them."""
+    for earlier in reversed(case.attempts):
+        if earlier.number < attempt.number and earlier.progress.step_seconds is not None:
+            return earlier.progress.step_seconds
+    return None
+
+
 def _is_troubled(attempt: AttemptCase) -> bool:
-    return attempt.incident is not None and attempt.incident.phase is not Phase.CLOSED
+    """Tell whether a story is open that steps could end; a slow attempt steps all the time."""
+    incident = attempt.incident
+    return (
+        incident is not None
+        and incident.phase is not Phase.CLOSED
+        and not (incident.kind is Kind.SLOW and attempt.ended_seen_at is None)
+    )
 
 
 def _progress(

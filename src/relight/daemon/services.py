@@ -12,6 +12,7 @@ import structlog
 from relight.clients.backend.answers import Trouble
 from relight.controller.cycles import Controller
 from relight.controller.outbox import Outbox
+from relight.daemon.asking import Asking
 from relight.daemon.backends import Backend
 from relight.daemon.last_looks import EyesUntilStopped
 from relight.daemon.lexicons import lexicon_of
@@ -19,6 +20,7 @@ from relight.daemon.loops import LONGEST_BACKOFF, Loop
 from relight.daemon.parts import ClusterParts
 from relight.daemon.perceiving import Perceiver
 from relight.daemon.watched import WatchedBackend
+from relight.daemon.witnesses import Means, loops_of
 from relight.model.instants import Instant
 from relight.model.records import Record
 from relight.rules.loading import revision
@@ -67,12 +69,12 @@ class Service:
         habits = habits or Habits()
         self._last_turn = habits.last_turn
         lexicon = lexicon_of(habits.rule_directories)
-        self.backend = Backend(
-            store, {part.name: part.book for part in parts}, revision(lexicon.rules), clock
-        )
+        asking = Asking({part.name: [one.name for one in part.attribution] for part in parts})
+        books = {part.name: part.book for part in parts}
+        self.backend = Backend(store, books, revision(lexicon.rules), clock, asking)
         self._readers = {part.name: OwnerReaders(part.log_roots) for part in parts}
         self._outboxes = [Outbox(folder / f"outbox-{part.name}.jsonl") for part in parts]
-        self._perceiver = Perceiver(self.backend, store, lexicon, self._readers, clock)
+        self._perceiver = Perceiver(self.backend, store, lexicon, self._readers, clock, books=books)
         eyes = [EyesUntilStopped(part.eyes) for part in parts]
         controllers = [
             Controller(
@@ -94,6 +96,12 @@ class Service:
             _PerceptionLoop(self._perceiver, clock),
             _ClockLoop(self.backend, clock),
             _StoreLoop(store, clock),
+            *loops_of(
+                parts,
+                Means(lexicon, habits.rule_directories, self._readers, clock),
+                self.backend,
+                asking,
+            ),
         ]
         self.daemon = WatchedBackend(self.backend, self.troubles)
         self.backend.when_stirred(self._stir)

@@ -94,3 +94,9 @@ class HandsUntilStopped:
         if self._person.has_stopped:
             return _STOPPED
         return self._hands.cancel(scheduler_id)
+
+    def signal(self, scheduler_id: str, *, name: str, batch_only: bool) -> Answer:
+        """Send a signal to the processes of a running job."""
+        if self._person.has_stopped:
+            return _STOPPED
+        return self._hands.signal(scheduler_id, name=name, batch_only=batch_only)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from relight.model.advice import Mode
+from relight.model.evidence import Witness
 from relight.model.instants import Span, seconds
 from relight.model.records import Record
 from relight.policy.policies import OptIn, Policy, PolicyBook
@@ -36,6 +37,19 @@ class Cluster(Record, frozen=True, kw_only=True):
     telemetry: str = ""
     kernel_logs: tuple[str, ...] = ()
     attribution: tuple[str, ...] = ()
+
+    @property
+    def witnesses(self) -> tuple[Witness, ...]:
+        """Return who can be asked about this cluster's jobs beside their logs.
+
+        A flight recorder's files are the jobs' own, so there may be some on every cluster.
+        """
+        asked = [Witness.FLIGHT_RECORDER]
+        if self.telemetry:
+            asked.append(Witness.TELEMETRY)
+        if self.kernel_logs:
+            asked.append(Witness.KERNEL_LOG)
+        return tuple(asked)
 
 
 class Telemetry(Record, frozen=True, kw_only=True):
@@ -118,9 +132,12 @@ class Settings(Record, frozen=True, kw_only=True):
         caps = [one.mode for one in self.clusters if cluster in (None, one.name)]
         uncapped = Mode.ACT if cluster is None else Mode.MONITOR  # a cluster that is not known
         cap = min(caps, key=_RANK.__getitem__, default=uncapped)
+        asked = self.cluster(cluster) if cluster is not None else None
         return PolicyBook(
             policies=tuple(_capped(policy, cap) for policy in self.policies),
             opt_ins=tuple(one for one in self.opt_ins if cluster in (None, one.cluster)),
+            witnesses=asked.witnesses if asked is not None else (),
+            is_attributed=asked is not None and bool(asked.attribution),
         )
 
     def can_change(self, cluster: str) -> bool:

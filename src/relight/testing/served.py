@@ -47,11 +47,18 @@ class Served:
     """``relight serve`` as a process of its own; killed and started again at will.
 
     ``shims`` is a folder that comes first on relight's PATH, so that a test can put a
-    program of its own before one of Slurm's commands.
+    program of its own before one of Slurm's commands. ``beside`` are lines that follow
+    those of ``[cluster.main]``.
     """
 
     def __init__(
-        self, cluster: SlurmCluster, folder: Path, *, mode: str = "act", **policy: str
+        self,
+        cluster: SlurmCluster,
+        folder: Path,
+        *,
+        mode: str = "act",
+        beside: str = "",
+        **policy: str,
     ) -> None:
         self.cluster = cluster
         self.folder = folder
@@ -63,7 +70,7 @@ class Served:
         lines = "".join(f"{key} = {value}\n" for key, value in policy.items())
         self._config.write_text(
             f'[cluster.main]\nkind = "slurm"\nslurm_conf = "{cluster.conf}"\npoll = "500ms"\n'
-            f'bin_dir = "{self.shims}"\n[policy.default]\nmode = "{mode}"\n{lines}'
+            f'bin_dir = "{self.shims}"\n{beside}[policy.default]\nmode = "{mode}"\n{lines}'
             f'[store]\npath = "{folder}/state"\n[serve]\nport = 0\n'
         )
         self._log_start = len(cluster.log())

@@ -7,7 +7,9 @@ core active; one that is stopped leaves its GPU idle, and the share of the time 
 is taken off the clock. The Linux kernel tells all of it: the state in ``/proc/PID/stat``, and in
 ``/proc/PID/syscall`` the number of the call that the main thread is in.
 
-    python gpu_exporter.py PORT
+    python gpu_exporter.py FILE
+
+It takes any free port and writes it into FILE.
 """
 
 from __future__ import annotations
@@ -154,12 +156,14 @@ def handler(watch: Watch) -> type[BaseHTTPRequestHandler]:
     return Handler
 
 
-def main(port: int) -> None:
-    """Serve until the process is ended."""
+def main(said: Path) -> None:
+    """Serve until the process is ended, on a port that is written into ``said``."""
     watch = Watch()
     threading.Thread(target=watch.run, daemon=True).start()
-    ThreadingHTTPServer(("127.0.0.1", port), handler(watch)).serve_forever()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler(watch))
+    said.write_text(f"{server.server_port}\n")
+    server.serve_forever()
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main(Path(sys.argv[1]))
