@@ -114,6 +114,12 @@ def test_dumps_of_an_earlier_attempt_in_the_same_folder_blame_nobody(
     assert look(started_at=None, since=Instant(START + 7_200_000_000)).findings == ()
 
 
+def test_dumps_from_before_the_silence_say_nothing_of_it(look: Look, folder: Path) -> None:
+    write(hung(5), folder)
+    assert len(look(silent_since=Instant(START + 120_000_000)).findings) == 1
+    assert look(silent_since=Instant(START + 600_000_000)).findings == ()
+
+
 def test_a_half_written_dump_is_read_at_the_next_look(look: Look, folder: Path) -> None:
     recorders = hung(5)
     write(recorders, folder)

@@ -273,7 +273,7 @@ class Perceiver:
         """Tell whether progress is new enough: at once where it matters, else once a minute."""
         told = watch.told
         if told is None:
-            return _differs(seen, attempt)
+            return _differs(seen, attempt) or _is_troubled(attempt)
         since = watch.told_at
         is_due = since is None or between(since, seen.seen_at) >= LISTENED_EVERY
         if is_due and _is_troubled(attempt):

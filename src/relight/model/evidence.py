@@ -35,6 +35,8 @@ class Window(Record, frozen=True, kw_only=True):
     silent_since: Instant | None = None
     slow_since: Instant | None = None
     started_at: Instant | None = None
+    gpus_per_node: int = 0
+    """GPUs that the job has on each node, 0 where that is not known."""
     uid: int | None = None
     flight_recorder: str = ""
 

@@ -32,6 +32,8 @@ A rank dumps when the watchdog's time-out has passed: 10 minutes by default, rar
 """
 CLOCKS = seconds(5)
 """By how much the clocks of a node and the scheduler may differ."""
+LONGEST_STEP = seconds(300)
+"""How long before the line of a step its last call may lie: long steps end with much else."""
 
 
 _NS_IN_US = 1_000
@@ -117,10 +119,15 @@ def nodes_by_rank(
 
 
 def _is_of(dump: Dump, window: Window) -> bool:
-    """Tell whether a dump was made in this attempt: its newest call was, by its node's clock."""
+    """Tell whether a dump is of this attempt, and of this silence where it is about one.
+
+    Its newest call tells, by its node's clock.
+    """
     if not dump.newest_ns:
         return False
     newest = Instant(dump.newest_ns // _NS_IN_US)
+    if window.silent_since is not None:  # it has stepped since: what hung then hangs no more
+        return newest >= window.silent_since - LONGEST_STEP
     if window.started_at is not None:
         return newest >= window.started_at - CLOCKS
     return newest >= window.since - LONGEST_WAIT

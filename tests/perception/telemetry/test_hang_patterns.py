@@ -15,6 +15,7 @@ from relight.model.instants import EPOCH, from_unix, seconds
 from relight.model.jobs import Allocation, AttemptKey, JobKey
 from relight.model.telemetry import Series, Sight
 from relight.perception.telemetry.judging import judge
+from relight.perception.telemetry.scenes import whose_gpus_are_not_told
 from relight.rules.metrics.judging import instants
 from relight.rules.metrics.notation import read_series
 
@@ -183,6 +184,17 @@ def test_gpus_of_other_jobs_on_a_shared_node_are_left_out() -> None:
     both = [*series_of(ours, hpc_job="7"), *series_of(others, hpc_job="8")]
     (found,) = judged(both)
     assert (found.nodes, found.devices) == (("node-1",), ("0",))
+
+
+def test_where_a_node_shows_more_gpus_than_the_job_has_and_no_label_none_is_the_jobs() -> None:
+    series = series_of(job(n1g0=IDLES))
+    small = msgspec.structs.replace(window(), gpus_per_node=4)
+    sight = Sight(source="site", since=EPOCH, until=UNTIL, series=tuple(series))
+    assert judged(series, small) == ()
+    assert whose_gpus_are_not_told(sight, small) == NODES
+    whole = msgspec.structs.replace(window(), gpus_per_node=8)
+    assert [one.nodes for one in judged(series, whole)] == [("node-1",)]
+    assert whose_gpus_are_not_told(sight, whole) == ()
 
 
 def test_what_was_not_asked_or_not_answered_is_not_judged() -> None:

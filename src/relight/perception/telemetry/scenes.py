@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -11,7 +11,6 @@ from statistics import median
 
 from relight.model.evidence import Window
 from relight.model.instants import Instant, Span, seconds
-from relight.model.jobs import AttemptKey
 from relight.model.telemetry import Sample, Series, Sight
 from relight.perception.telemetry.wanted import WANTED, Wanted
 
@@ -112,7 +111,7 @@ def lay_out(sight: Sight, window: Window) -> Scene:
         ),
         by_name=chosen,
         labels=labels,
-        gpus=tuple(_of_job(every, labels, window.attempt)),
+        gpus=tuple(_of_job(every, labels, window)),
         all_gpus=tuple(every),
     )
 
@@ -166,18 +165,28 @@ def _index(device: str) -> int:
     )
 
 
+def whose_gpus_are_not_told(sight: Sight, window: Window) -> tuple[str, ...]:
+    """Return the nodes that show more GPUs than the job has there, and do not say which are its."""
+    scene = lay_out(sight, window)
+    kept = {node for node, _ in scene.gpus}
+    return tuple(dict.fromkeys(node for node, _ in scene.all_gpus if node not in kept))
+
+
 def _of_job(
-    parts: Sequence[Part], labels: Mapping[Part, Mapping[str, str]], attempt: AttemptKey
+    parts: Sequence[Part], labels: Mapping[Part, Mapping[str, str]], window: Window
 ) -> list[Part]:
     """Leave out the GPUs that ``hpc_job`` gives to another job, where one GPU names this job.
 
-    dcgm-exporter writes that label from its directory of job mappings.
+    dcgm-exporter writes that label from its directory of job mappings. Where no GPU names it and
+    a node shows more of them than the job has there, none of that node's are known to be its.
     """
-    ours = attempt.job.scheduler_id
+    ours = window.attempt.job.scheduler_id
     told = {part: labels[part].get("hpc_job", "") for part in parts}
-    if ours not in told.values():
-        return list(parts)
-    return [part for part in parts if told[part] in ("", ours)]
+    if ours in told.values():
+        return [part for part in parts if told[part] in ("", ours)]
+    counts = Counter(node for node, _ in parts)
+    most = window.gpus_per_node
+    return [part for part in parts if not most or counts[part[0]] <= most]
 
 
 def _interval(sight: Sight, chosen: Mapping[str, Mapping[Part, Sequence[Sample]]]) -> Span:

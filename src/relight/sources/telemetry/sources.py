@@ -12,6 +12,7 @@ from relight.model.findings import Finding
 from relight.model.instants import Instant, Span, in_seconds, later, seconds
 from relight.model.telemetry import Series, Sight
 from relight.perception.telemetry.judging import judge
+from relight.perception.telemetry.scenes import whose_gpus_are_not_told
 from relight.rules.metrics import MetricRule, findings_of
 from relight.settings.records import Telemetry
 from relight.sources.telemetry.catalogue import blind_spots
@@ -229,10 +230,18 @@ def time_asked(window: Window) -> tuple[Instant, Instant]:
 def _judged(looked: _Looked, window: Window) -> tuple[tuple[Finding, ...], list[str]]:
     """Return what the sight tells; where it is not whole, no gap in it is taken for a sign."""
     judged = judge(looked.sight, window)
+    notes = []
+    if shared := whose_gpus_are_not_told(looked.sight, window):
+        notes.append(
+            f"{shown(shared)} shows more GPUs than the job has there, and no label hpc_job tells "
+            "whose they are: how busy they are says nothing of this job."
+        )
     kept = tuple(one for one in judged if looked.is_whole or one.rule not in _BY_ABSENCE)
-    if len(kept) == len(judged):
-        return judged, []
-    return kept, ["The answer was not whole, so nothing is concluded from what is missing in it."]
+    if len(kept) < len(judged):
+        notes.append(
+            "The answer was not whole, so nothing is concluded from what is missing in it."
+        )
+    return kept, notes
 
 
 def _silent(nodes: Sequence[str], series: Iterable[Series]) -> Iterator[str]:
