@@ -188,3 +188,32 @@ def test_the_end_of_relight_does_not_wait_for_a_service(asking: Asking, backend:
     soon(lambda: service.asked)
     threading.Timer(0.05, loop.ask_to_stop).start()
     assert loop.join(1.0)
+
+
+class Trying(Looking):
+    """A witness of whom it is known whether it could be asked."""
+
+    why = "The server is down."
+
+    def why_not(self) -> str:
+        """Return why it cannot be asked now."""
+        return self.why
+
+
+def test_a_witness_that_cannot_be_asked_is_told_in_health_before_there_is_a_question(
+    asking: Asking, backend: Backend
+) -> None:
+    now = [START]
+    source = Trying(Evidence())
+    post = Post("main", Witness.TELEMETRY, source)
+    loop = WitnessLoop(post, backend, asking, lambda: now[0])
+    assert loop.turn() > 0.0
+    standing = loop.standing()
+    assert standing is not None
+    assert (standing.message, standing.since) == ("The server is down.", START)
+    source.why = ""
+    loop.turn()
+    assert loop.standing() == standing
+    now[0] = Instant(START + seconds(30))
+    loop.turn()
+    assert loop.standing() is None

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from relight.clients.backend.backends import BackendClient
 from relight.daemon.clock import now
 from relight.model.advice import Decision
 from relight.model.findings import Domain
@@ -57,6 +58,13 @@ def test_metrics_that_cannot_be_had_are_said_and_hold_nothing_up(
         assert first.advice.decision is Decision.RESTART_EXCLUDING_NODE
         assert "node-02" not in second.fact.nodes
         assert "could not tell anything, which is no sign of health" in relight.sentences()
+        client = BackendClient(relight.url, token=relight.token)
+        try:
+            (reason,) = client.health().reasons
+        finally:
+            client.close()
+        assert "telemetry of cluster main" in reason
+        assert "127.0.0.1:9" in reason
 
 
 def test_a_silent_hang_is_explained_by_the_dumps_of_the_flight_recorder(

@@ -18,6 +18,7 @@ from relight.clients.attribution.opinions import (
     Standing,
 )
 from relight.clients.attribution.own_protocol import OwnProtocol
+from relight.clients.backend.answers import Trouble
 from relight.daemon.asking import Asking
 from relight.daemon.backends import Backend
 from relight.daemon.loops import Loop
@@ -71,6 +72,7 @@ class AttributionLoop(Loop):
         self._asking = asking
         self._readers = readers
         self._now = clock
+        self._standing: Trouble | None = None
 
     def turn(self) -> float:
         """Answer one question, if there is one; the loop stays with it until it is done."""
@@ -84,8 +86,12 @@ class AttributionLoop(Loop):
             try:
                 opinion = self._desk.service.ask(asked, session)
             except ServiceFailed as error:
+                self._standing = Trouble(
+                    name=self._task, since=self._now(), error="unseen", message=str(error)
+                )
                 self._tell(question, Opinion(status=Standing.NO_OPINION), phase, str(error))
                 return 0.0
+            self._standing = None
             is_over = opinion.status is not Standing.PENDING
             if is_over or (phase == "fast" and opinion.says_something):
                 self._tell(question, opinion, phase)
@@ -99,6 +105,10 @@ class AttributionLoop(Loop):
             session, phase = opinion.session or session or "-", "slow"
             self.rest(LOOK_EVERY)
         return 0.0
+
+    def standing(self) -> Trouble | None:
+        """Return why the service could not be asked when it last was."""
+        return self._standing
 
     def _asked(self, question: AttributionAsked) -> Asked:
         case = next((one for one in self._backend.open_cases() if one.key == question.job), None)

@@ -66,6 +66,10 @@ class Loop:
         """Do one turn and return how many seconds to wait before the next."""
         raise NotImplementedError
 
+    def standing(self) -> Trouble | None:
+        """Return what is not well although the turn succeeded: somebody outside is not, say."""
+        return None
+
     def _run(self) -> None:
         failures = 0
         while not self._stopped.is_set():
@@ -81,7 +85,7 @@ class Loop:
             if failures:
                 _log.info("turns succeed again", loop=self.name, failed=failures)
             failures = 0
-            self.trouble = None
+            self.trouble = self.standing()
             if not self._stopped.is_set():  # the hurry of a stop may have been cleared above
                 self._hurried.wait(wait)
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import structlog
 
+from relight.clients.backend.answers import Trouble
 from relight.daemon.asking import Asking
 from relight.daemon.backends import Backend
 from relight.daemon.loops import Loop
 from relight.model.evidence import Evidence, Window, Witness
-from relight.model.instants import Instant
+from relight.model.instants import EPOCH, Instant, later, seconds
 from relight.model.questions import EvidenceAsked
 from relight.model.stimuli import EvidenceSeen, FindingMade, Stimulus
 
@@ -20,6 +21,8 @@ SIDE_BY_SIDE = 4
 """Looks of one witness at the same time: when many jobs fail at once, none waits for all others."""
 IDLE = 1.0
 """Seconds between two looks for a question; a new one hurries the loop."""
+TRY_EVERY = seconds(30)
+"""How often a witness without a question is tried, so that health tells when it is gone."""
 
 _log = structlog.get_logger("relight.witnessing")
 
@@ -29,6 +32,15 @@ class Looks(Protocol):
 
     def look(self, window: Window) -> Evidence:
         """Return what can be told of the window; what cannot is said, and nothing is raised."""
+        ...
+
+
+@runtime_checkable
+class Answers(Protocol):
+    """A witness of whom it can be told, without a question, whether it could answer one."""
+
+    def why_not(self) -> str:
+        """Return in a sentence why nothing can be asked now, or nothing where it can."""
         ...
 
 
@@ -64,17 +76,40 @@ class WitnessLoop(Loop):
         self._backend = backend
         self._asking = asking
         self._now = clock
+        self._tries = isinstance(post.source, Answers) and number == 0
+        self._due = EPOCH
+        self._standing: Trouble | None = None
 
     def turn(self) -> float:
         """Answer one question, if there is one."""
         question = self._asking.take(self._witness, self._clusters)
         if not isinstance(question, EvidenceAsked):
+            self._try()
             return IDLE
         evidence = self._source.look(question.window)
         if evidence.unseen:
             _log.warning("a witness told nothing", witness=self._witness, why=evidence.unseen)
         self._backend.take(*_told(question, evidence, self._now()))
         return 0.0
+
+    def standing(self) -> Trouble | None:
+        """Return why this witness cannot be asked, as far as was seen when it was last tried."""
+        return self._standing
+
+    def _try(self) -> None:
+        """Find out now and then whether the witness could answer: before there is a question."""
+        source, now = self._source, self._now()
+        if not self._tries or not isinstance(source, Answers) or now < self._due:
+            return
+        self._due = later(now, TRY_EVERY)
+        why, before = source.why_not(), self._standing
+        if not why:
+            self._standing = None
+        elif before is None or before.message != why:
+            since = now if before is None else before.since
+            name = self._task
+            self._standing = Trouble(name=name, since=since, error="unseen", message=why)
+            _log.warning("a witness cannot be asked", witness=self._witness, why=why)
 
 
 def _told(question: EvidenceAsked, evidence: Evidence, now: Instant) -> list[Stimulus]:

@@ -9,7 +9,7 @@ from typing import Self
 from relight.clients.prometheus import Answer, MetricsError, MetricsServer, ServerUnreachable
 from relight.model.evidence import Evidence, Window
 from relight.model.findings import Finding
-from relight.model.instants import Instant, Span, in_seconds, later, seconds
+from relight.model.instants import EPOCH, Instant, Span, in_seconds, later, seconds
 from relight.model.telemetry import Series, Sight
 from relight.perception.telemetry.judging import judge
 from relight.perception.telemetry.scenes import whose_gpus_are_not_told
@@ -102,6 +102,14 @@ class TelemetrySource:
             return Evidence(unseen=looked.sight.unseen, blind=_bounded(blind))
         unseen = (looked.sight.unseen,) if looked.sight.unseen else ()
         return Evidence(findings=(*judged, *by_rules), blind=_bounded((*unseen, *blind)))
+
+    def why_not(self) -> str:
+        """Return in a sentence why the server cannot be asked now, or nothing where it can."""
+        try:
+            self._server.instant("vector(1)", EPOCH)
+        except MetricsError as error:
+            return f"{error}."
+        return ""
 
     def sight(self, window: Window) -> Sight:
         """Return all series of the attempt's nodes in the time asked, and what is not seen."""
