@@ -5,6 +5,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+SHARED := -n 3 --dist loadgroup --no-loadscope-reorder
 
 .PHONY: help demo demo-slurm test unit check accuracy rules-pages format bench lock clean
 
@@ -38,10 +39,10 @@ demo-slurm: $(VENV)/.ready
 test: $(VENV)/.ready
 	@$(BIN)/python -m relight.testing.slurm || echo "The tests on a real Slurm will be skipped."
 	@$(BIN)/python -m relight.testing.metrics || echo "The tests on real metrics servers will be skipped."
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest $(SHARED)
 
 unit: $(VENV)/.ready
-	$(BIN)/python -m pytest -m "not slurm"
+	$(BIN)/python -m pytest $(SHARED) -m "not slurm"
 
 check: $(VENV)/.ready
 	$(BIN)/ruff format --check .

@@ -19,6 +19,18 @@ if os.environ.get("CI") == "true":
     settings.load_profile("ci")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let the tests on the real Slurm run first and in one process, where several share the work.
+
+    They mostly wait, so that the others fit beside them. A file of the others stays together,
+    because its fixtures may be dear.
+    """
+    for item in items:
+        is_slurm = item.get_closest_marker("slurm") is not None
+        item.add_marker(pytest.mark.xdist_group("slurm" if is_slurm else str(item.path)))
+    items.sort(key=lambda item: item.get_closest_marker("slurm") is None)
+
+
 @pytest.fixture(scope="session")
 def slurm_cluster() -> Iterator[SlurmCluster]:
     """Start a four-node cluster for the session; skip where there is no Slurm, fail in CI.
