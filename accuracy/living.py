@@ -76,7 +76,7 @@ class Living:
 
     def live(self) -> None:
         """Let it pass up to its end, or to where it stops for good."""
-        self._start_up("start-up", self._kind.start_up, Told.END)
+        self._start_up("start-up", self._kind.start_up, Told.END, since=self.now)
         hangs = self._wrong.trouble in HANGS
         while self.now < self._end:
             self._report()
@@ -130,13 +130,14 @@ class Living:
     def _write(self, what: Beat, *, at: float | None = None, **values: object) -> None:
         self.written.append(Written(self.now if at is None else at, what, values))
 
-    def _start_up(self, kind: str, lasts: float, told: Told) -> None:
+    def _start_up(self, kind: str, lasts: float, told: Told, *, since: float) -> None:
+        """Start for so long; no step was completed ``since``."""
         began = self.now
         for number in range(self._kind.milestones):
             part = (number + self._chances.next()) / self._kind.milestones
             self._write(Beat.SET_UP, at=began + lasts * part)
         self.now += lasts
-        self.pauses.append(Pause(kind=kind, began=began, ended=self.now, told=told))
+        self.pauses.append(Pause(kind=kind, began=since, ended=self.now, told=told))
 
     def _report(self) -> None:
         """Complete as many steps as one report tells of, and write it."""
@@ -247,10 +248,11 @@ class Living:
         }
         told = Told.END if self._kind.restart_told else Told.NOTHING
         self._compiles = list(self._kind.compiles)
+        stopped = self.now
         self.now += self._chances.between(10, 60)
         lasts = 0.7 * self._kind.start_up
         began = self.now
-        self._start_up("restart", lasts, told)
+        self._start_up("restart", lasts, told, since=stopped)
         if self._kind.restart_told:
             self._write(Beat.RESUMED, at=began + 0.9 * lasts, step=self._step)
 

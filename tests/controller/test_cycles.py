@@ -507,3 +507,11 @@ def test_the_sites_own_note_survives_and_a_new_generation_is_a_new_order(stage: 
     started = there.scheduler.facts["7"]
     assert started.note.startswith("ticket 12 [relight main:7-0/2: ")
     assert started.excluded_nodes == ("old-1",)
+
+
+def test_a_job_that_lives_is_left_alone_while_leave_is_withheld(stage: StageOf) -> None:
+    there = stage([fact(JobState.RUNNING)], [advice(while_living=True, permit=None)])
+    there.cycle(5)
+    assert there.scheduler.asked == []
+    assert there.backend.told() == (Disposition.PENDING, StatusReason.NOT_PERMITTED)
+    assert "No leave is given now" in there.backend.statuses[-1][1].sentence

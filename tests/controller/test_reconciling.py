@@ -168,14 +168,29 @@ def test_a_waiting_job_is_started_only_where_the_requeue_was_ours_or_the_schedul
     ("holder", "expected"),
     [
         *((holder, "abandoned changed_by_person") for holder in PEOPLE),
-        (Holder.LAUNCH_FAILURE, "abandoned scheduler_refused"),
-        (Holder.MAX_REQUEUE, "abandoned scheduler_refused"),
+        (Holder.LAUNCH_FAILURE, "start"),
+        (Holder.MAX_REQUEUE, "start"),
         (Holder.NOBODY, "start"),
     ],
 )
 def test_a_hold_that_relight_did_not_place_stands(holder: Holder, expected: str) -> None:
     held = fact(JobState.HELD, 2, held_by=holder, reason="JobHeldUser")
     assert summed(reconcile(held, advice(), Past.ORDERED, NOW)) == expected
+
+
+@pytest.mark.parametrize("holder", [Holder.LAUNCH_FAILURE, Holder.MAX_REQUEUE])
+def test_a_hold_of_slurms_own_is_waited_out_once_the_advice_is_written_on_the_job(
+    holder: Holder,
+) -> None:
+    wanted = advice(already_requeued=True)
+    held = fact(JobState.HELD, 2, held_by=holder, note=write_note("", wanted, None))
+    step = reconcile(held, wanted, Past.NEVER, NOW)
+    assert isinstance(step, Wait)
+    assert step.is_long
+    assert "scontrol release 7" in step.why
+    somebodys = msgspec.structs.replace(held, note="")
+    step = reconcile(somebodys, advice(already_requeued=False), Past.NEVER, NOW)
+    assert summed(step) == "abandoned changed_by_person"
 
 
 @pytest.mark.parametrize("restarts", [0, 3, 9])

@@ -359,7 +359,7 @@ def test_a_watchdog_that_names_who_was_waited_for_agrees_with_the_idle_gpu() -> 
     ("findings", "believed", "other"),
     [
         ([SILENCE, IDLE_7, NOT_JOINED_ELSEWHERE], "node-3", "rank-not-joined"),
-        ([SILENCE, IDLE_7, GONE], "node-5", "gpu-idle-among-busy"),
+        ([SILENCE, IDLE_7, GONE], "node-3", "telemetry-gone"),
         (
             [XID, broken("gpu-count-lower", TELEMETRY, "node-6", after=20)],
             "node-3",

@@ -37,6 +37,12 @@ DARK = told(
     provenance=Provenance.SCHEDULER,
     role=Role.EITHER,
 )
+DOWN = told("node-down", Kind.NODE, nodes=("node-02",), provenance=Provenance.SCHEDULER)
+REBOOTED = told("node-rebooted-by-metrics", Kind.NODE, nodes=("node-02",))
+GONE = told("telemetry-gone", Kind.HANG, nodes=("node-02",), role=Role.EITHER)
+ALL_IDLE = told(
+    "gpus-idle", Kind.HANG, domain=Domain.UNKNOWN, remedy=Remedy.RESTART, role=Role.SYMPTOM
+)
 DRAINED = told("node-drained", Kind.NODE, nodes=("node-02",), provenance=Provenance.SCHEDULER)
 
 
@@ -54,7 +60,7 @@ def closed_as(attempt: AttemptCase) -> str:
     return incident.closed.code
 
 
-@pytest.mark.parametrize("sign", [IDLE, SPIN, XID, DARK], ids=lambda one: one.rule)
+@pytest.mark.parametrize("sign", [SPIN, XID, DOWN, GONE, REBOOTED], ids=lambda one: one.rule)
 def test_a_silence_that_a_witness_confirms_is_acted_on_at_once(sign: Finding) -> None:
     life = story(sign).begin().fall_silent()
     assert life.advice().while_living
@@ -110,7 +116,7 @@ def test_gpus_at_work_close_the_incident_and_a_later_silence_opens_another() -> 
     life = story(WORK).begin().fall_silent()
     assert closed_as(life.attempt()) == "work-goes-on"
     life.wait(110)
-    life.testimony[Witness.TELEMETRY] = (IDLE,)
+    life.testimony[Witness.TELEMETRY] = (SPIN,)
     life.fall_silent(count=1)
     assert life.advice().while_living
     assert len(life.attempt().past_incidents) == 1
@@ -147,7 +153,7 @@ def test_a_pattern_that_a_second_look_no_longer_shows_confirms_nothing() -> None
 
 
 def test_work_beside_a_contrary_sign_is_no_work() -> None:
-    life = story(WORK, IDLE).begin().fall_silent()
+    life = story(WORK, SPIN).begin().fall_silent()
     assert life.advice().while_living
 
 
@@ -174,24 +180,43 @@ def test_without_witnesses_a_silence_is_unconfirmed() -> None:
     assert life.wait(10).advice().while_living
 
 
-def test_before_the_first_step_only_a_confirmed_hang_is_acted_on() -> None:
-    for found, acts in (((), False), ((SPIN,), True)):
-        life = story(*found)
-        life.see(JobState.RUNNING).wait(1900)
-        life.fall_silent().wait(1200)
-        assert (life.attempt().advice is not None) is acts
+@pytest.mark.parametrize(
+    ("sign", "acts"),
+    [
+        (None, False),
+        (ALL_IDLE, False),
+        (SPIN, False),
+        (IDLE, False),
+        (GONE, False),
+        (XID, False),
+        (DARK, False),
+        (DOWN, True),
+        (REBOOTED, True),
+    ],
+    ids=lambda one: one.rule if isinstance(one, Finding) else str(one),
+)
+def test_before_the_first_step_only_the_death_of_a_node_confirms_a_hang(
+    sign: Finding | None, *, acts: bool
+) -> None:
+    life = story(*(() if sign is None else (sign,)))
+    life.see(JobState.RUNNING).wait(1900)
+    life.fall_silent().wait(1200)
+    assert (life.attempt().advice is not None) is acts
 
 
-def test_a_start_with_a_line_of_trouble_is_acted_on_once_a_hang_is_confirmed() -> None:
-    life = story(IDLE)
+def test_a_start_with_a_line_of_trouble_is_acted_on_once_a_node_died() -> None:
+    life = story()
     life.see(JobState.RUNNING).wait(1900)
     life.find("ecc", ranks=(1,), tasks=(1,))
-    assert life.wait(100).attempt().advice is None
-    assert life.fall_silent().advice().while_living
+    life.wait(100)
+    assert life.fall_silent().wait(1200).attempt().advice is None
+    life.testimony[Witness.TELEMETRY] = (DOWN,)
+    tell(life, DOWN)
+    assert life.wait(5).advice().while_living
 
 
 def test_a_hang_is_only_told_where_the_policy_says_so() -> None:
-    life = story(IDLE, hang=Response.REPORT).begin().fall_silent()
+    life = story(SPIN, hang=Response.REPORT).begin().fall_silent()
     assert life.advice().decision is Decision.NONE
     assert life.advice().reason.code == "hang-reported"
     incident = life.attempt().incident
@@ -222,7 +247,7 @@ def test_one_step_takes_the_silence_back_and_a_new_silence_counts_anew() -> None
 
 
 def test_a_step_after_the_advice_withdraws_it() -> None:
-    life = story(IDLE).begin().fall_silent()
+    life = story(SPIN).begin().fall_silent()
     life.progress(best_step=300)
     assert life.advice().status.reason is StatusReason.SUPERSEDED
 
@@ -255,7 +280,9 @@ def test_a_soft_word_of_the_scheduler_alone_restarts_nothing_and_counts_when_tro
     quiet = story().begin()
     tell(quiet, DARK)
     quiet.wait(60)
-    assert quiet.fall_silent().advice().while_living
+    quiet.fall_silent()
+    assert quiet.wait(590).attempt().advice is None, "it may answer again by now"
+    assert quiet.wait(20).advice().exclusions == ("node-02",)
 
 
 def tell(life: WitnessedStory, one: Finding) -> None:
@@ -308,13 +335,35 @@ def test_the_pauses_between_two_looks_at_working_gpus_grow_with_the_silence() ->
     assert len(life.asked) == count
 
 
-def test_a_witness_that_fails_after_work_was_seen_starts_the_patience_anew() -> None:
+def test_work_that_was_seen_in_a_silence_stands_while_metrics_cannot_be_had() -> None:
     life = story(WORK).begin()
-    life.fall_silent().wait(60)
+    life.fall_silent().wait(3600)
     life.testimony.clear()
     life.unseen[Witness.TELEMETRY] = "the server is down"
-    assert life.wait(600).attempt().advice is None
-    assert life.wait(400).advice().while_living
+    assert life.wait(7200).attempt().advice is None
+    assert closed_as(life.attempt()) == "work-goes-on"
+    life.unseen.clear()
+    life.testimony[Witness.TELEMETRY] = (SPIN,)
+    assert life.wait(1900).advice().while_living, "it is asked again and again"
+
+
+def test_work_that_was_seen_stands_for_a_line_too() -> None:
+    life = story(WORK).begin()
+    life.find("ecc", ranks=(1,), tasks=(1,), offset=5000)
+    life.wait(100)
+    life.testimony.clear()
+    life.unseen[Witness.TELEMETRY] = "the server is down"
+    assert life.wait(900).attempt().advice is None
+
+
+def test_work_of_an_earlier_silence_tells_nothing_of_this_one() -> None:
+    life = story(WORK).begin()
+    life.fall_silent().wait(100)
+    life.progress(best_step=300).wait(10)
+    life.testimony.clear()
+    life.unseen[Witness.TELEMETRY] = "the server is down"
+    life.fall_silent(count=1)
+    assert life.wait(700).advice().while_living
 
 
 def test_a_case_with_all_that_was_asked_and_answered_is_stored_and_read_back() -> None:

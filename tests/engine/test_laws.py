@@ -7,9 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from relight.engine.cases import Case
+from relight.engine.hearing import HEARD_LATELY
 from relight.engine.replaying import compare, replay
 from relight.engine.step import Step, step
-from relight.engine.trouble import MOST_MARKS
+from relight.engine.trouble import MOST_MARKS, lost_part
 from relight.engine.witnesses import MOST_LOOKS, is_testimony
 from relight.model.advice import (
     DISPOSITION_MOVES,
@@ -393,6 +394,26 @@ def test_what_is_kept_of_witnesses_is_bounded_and_only_those_of_the_book_are_ask
         for attempt in taken.case.attempts:
             assert len(attempt.looks) <= MOST_LOOKS
             assert len(attempt.marks) <= MOST_MARKS
+
+
+@given(LIVES, BOOKS)
+@settings(max_examples=100, deadline=None)
+def test_leave_to_end_what_lives_holds_only_while_it_is_listened_to(
+    life: list[Stimulus], policies: PolicyBook
+) -> None:
+    for stimulus, (_, taken) in zip(life, live(life, policies), strict=True):
+        for attempt in taken.case.attempts[-2:]:
+            advice, incident = attempt.advice, attempt.incident
+            if advice is None or advice.permit is None or not advice.is_active:
+                continue
+            is_over = attempt.ended_seen_at is not None or attempt.orders_given
+            if is_over or not advice.while_living or incident is None:
+                continue
+            if incident.kind is Kind.SLOW or lost_part(attempt, incident):
+                continue
+            assert not attempt.logs_unseen
+            assert attempt.heard_at is not None
+            assert stimulus.seen_at - attempt.heard_at <= HEARD_LATELY
 
 
 class Recorded(Record, frozen=True, kw_only=True):

@@ -230,7 +230,7 @@ def test_a_checkpoint_after_the_signal_ends_the_wait() -> None:
 
 
 def test_a_hang_is_never_signalled_first() -> None:
-    life = story(told("gpu-idle-among-busy", Kind.HANG, nodes=("node-02",)), signal_first="USR1@9")
+    life = story(told("gpus-spin", Kind.HANG, remedy=Remedy.RESTART), signal_first="USR1@9")
     assert life.fall_silent().advice().forewarning is None
 
 

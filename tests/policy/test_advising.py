@@ -371,3 +371,22 @@ def test_whatever_the_story_a_ruling_keeps_the_laws(
         assert there.fit_ever is not None, "law 1: unknown capacity excludes nobody"
         left = there.fit_ever + len(suspects) - len(ruling.exclusions)
         assert left >= there.expected_nodes, "law 4: the job can still start"
+
+
+@pytest.mark.parametrize("domain", JUDGED)
+@pytest.mark.parametrize(
+    ("cause", "blamed", "expected"),
+    [
+        ("ecc", (), AGAIN),
+        ("", (), AGAIN),
+        ("gpus-spin", (), RESTART),
+        ("ecc", ("n2",), RESTART),
+    ],
+    ids=["the same cause", "a cause not known", "another cause", "a node was at fault then"],
+)
+def test_a_failure_is_the_same_only_with_the_same_cause_and_where_no_node_was_at_fault(
+    domain: Domain, cause: str, blamed: tuple[str, ...], expected: tuple[Decision, str]
+) -> None:
+    before = msgspec.structs.replace(AFTER_ONE[0], cause=cause, blamed=blamed)
+    there = around(nodes=ELSEWHERE, history=(before,))
+    assert code(advise(verdict(Remedy.RESTART, domain), POLICY, there)) == expected

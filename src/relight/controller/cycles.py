@@ -135,6 +135,10 @@ class Controller:
             return f"The controller may not act in partition {partition}."
         if advice.policy not in self._allowance.policies:
             return f"Policy {advice.policy} is in monitor mode now: nothing is done."
+        if advice.permit is None and advice.while_living:
+            return (
+                "No leave is given now to end a job that lives: its story tells what is waited for."
+            )
         if not is_permitted(act, advice, self._allowance.actions, partition):
             return f"No permit for {', '.join(act.actions)} under policy {advice.policy}."
         return ""

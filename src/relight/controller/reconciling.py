@@ -47,6 +47,7 @@ _START_SLACK = seconds(2)
 """A wait that is over in less than this is not worth a postponement."""
 
 _OWN_RESTARTS = frozenset({Decision.RESTART, Decision.RESTART_EXCLUDING_NODE, Decision.HOLD})
+_OWN_HOLDS = frozenset({Holder.LAUNCH_FAILURE, Holder.MAX_REQUEUE})
 _PEOPLE = frozenset({Holder.USER, Holder.ADMIN, Holder.UNKNOWN})
 
 
@@ -222,15 +223,17 @@ def _next_attempt(fact: JobFact, advice: Advice, past: Past, now: Instant) -> Ne
         return Wait(why="The nodes of the failed attempt are not free yet.")
     if is_noted(fact.note, advice) and _reason(fact) in NO_FIT:
         return _waiting(fact, advice, now)
-    if fact.held_by is not Holder.NOBODY and not _cannot_fit(fact):
-        return _held(fact)
+    if fact.held_by in _PEOPLE and not _cannot_fit(fact):
+        return _abandoned(
+            StatusReason.CHANGED_BY_PERSON, f"The job is held ({fact.reason}); that stands."
+        )
     if not ours and not advice.already_requeued:
         return _abandoned(
             StatusReason.CHANGED_BY_PERSON, "Somebody else requeued the job; that stands."
         )
-    if is_noted(fact.note, advice):
-        return _waiting(fact, advice, now)
-    return _start(fact, advice, now)
+    if not is_noted(fact.note, advice):
+        return _start(fact, advice, now)
+    return _held(fact) if fact.held_by in _OWN_HOLDS else _waiting(fact, advice, now)
 
 
 def _cannot_fit(fact: JobFact) -> bool:
@@ -241,14 +244,15 @@ def _cannot_fit(fact: JobFact) -> bool:
     return fact.held_by is Holder.UNKNOWN and _reason(fact) in NO_FIT
 
 
-def _held(fact: JobFact) -> Next:
-    if fact.held_by in _PEOPLE:
-        return _abandoned(
-            StatusReason.CHANGED_BY_PERSON, f"The job is held ({fact.reason}); that stands."
-        )
-    return _abandoned(
-        StatusReason.SCHEDULER_REFUSED,
-        f"Slurm itself holds the job ({fact.reason}): look at the node, then release it.",
+def _held(fact: JobFact) -> Wait:
+    """Return that a hold of Slurm's own is waited out: what is advised is written down already.
+
+    Slurm takes the update of a job that it holds so, and keeps it held (seen on 22.05).
+    """
+    return Wait(
+        why=f"Slurm itself holds the job ({fact.reason}). It starts as advised after: "
+        f"scontrol release {fact.scheduler_id}",
+        is_long=True,
     )
 
 

@@ -134,13 +134,12 @@ class Perceiver:
         is_over = attempt.running_at is None or case.attempt(attempt.number + 1) is not None
         if not (is_over and _overtaken(case, attempt)):
             heard = self._hear(case, attempt, watch)
-        allowances = None if watch.is_catching_up else self._allowances(case)
         perceived = perceive(
             watch.state,
             heard,
             now,
             watch.ears,
-            allowances=allowances if _is_at_work(attempt) else None,
+            allowances=self._allowances(case) if _is_at_work(attempt) else None,
             earlier=_usual_before(case, attempt),
         )
         watch.state = perceived.state

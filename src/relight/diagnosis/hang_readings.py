@@ -24,13 +24,6 @@ ON_A_NODE = {
         what="one node is seen to be unwell while no step is completed",
         why="it is seen to be unwell while the others wait",
     ),
-    GONE: Reading(
-        domain=Domain.HARDWARE,
-        remedy=_EXCLUDE,
-        weight=0.5,
-        what="the telemetry of one node stopped while that of its peers goes on",
-        why="its telemetry stopped while that of the others goes on",
-    ),
     IDLE_AMONG_BUSY: Reading(
         domain=Domain.HARDWARE,
         remedy=_EXCLUDE,
@@ -44,6 +37,13 @@ ON_A_NODE = {
         weight=0.5,
         what="the ranks that never came to the collective all ran on one node",
         why="its ranks never came to the collective that the others wait in",
+    ),
+    GONE: Reading(
+        domain=Domain.HARDWARE,
+        remedy=_EXCLUDE,
+        weight=0.5,
+        what="the telemetry of one node stopped while that of its peers goes on",
+        why="its telemetry stopped while that of the others goes on",
     ),
     IN_TRANSPORT: Reading(
         domain=Domain.HARDWARE,

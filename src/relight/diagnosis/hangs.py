@@ -51,6 +51,8 @@ from relight.model.verdicts import Term
 _BY_RANK = frozenset({ON_A_NODE[NOT_JOINED].what, LATE.what})
 _MISSING = "collective_missing_ranks"
 """The family of lines that name who did not come."""
+_ABSENT = frozenset({IDLE_AMONG_BUSY, NOT_JOINED, IN_TRANSPORT, BLOCKED})
+"""Signs that ranks of a node do not come, whatever keeps them."""
 _SEVERAL = 2
 _AGREES, _FITS = 0.2, 0.1
 WORK_GOES_ON = "work-goes-on"
@@ -105,13 +107,19 @@ def _mismatch(heard: Heard) -> Located | None:
 
 
 def _storage(heard: Heard, places: Places, log: Located | None) -> Located | None:
-    """Return that storage is waited for, unless all signs of it lie on a node accused otherwise."""
+    """Return that storage is waited for, unless all signs of it lie on a node accused otherwise.
+
+    That the ranks of a node do not come is no other accusation where its own kernel names a
+    server that does not answer: they wait for it, and all others for them.
+    """
     told = [one for one in heard.events if one.domain is Domain.STORAGE and _is_alarming(one)]
     found = (*told, *heard.of(STORAGE_WAIT))
     nodes = nodes_of(found, places)
     if not found or heard.of(WORK):
         return None
     accused = _accusations(heard, places, log)
+    if len(nodes) == 1 and any(one.peers for one in told):
+        accused = [one for one in accused if one.nodes != nodes or one.sign.rule not in _ABSENT]
     if len(nodes) == 1 and any(one.nodes == nodes for one in accused):
         return None
     if len(nodes) == 1 and accused and not heard.of(IDLE):
@@ -158,9 +166,9 @@ def _accusations(heard: Heard, places: Places, log: Located | None) -> list[_Acc
     links = tuple(one for one in heard.signs if one.rule in LINKS)
     groups: list[tuple[Sequence[Finding], Reading]] = [
         (by_trust, ON_A_NODE["state"]),
-        (heard.of(GONE), ON_A_NODE[GONE]),
         (heard.of(IDLE_AMONG_BUSY), ON_A_NODE[IDLE_AMONG_BUSY]),
         (_not_of_the_program(heard.of(NOT_JOINED)), ON_A_NODE[NOT_JOINED]),
+        (heard.of(GONE), ON_A_NODE[GONE]),
         (_blaming(heard.of(IN_TRANSPORT)), ON_A_NODE[IN_TRANSPORT]),
         (_blaming(heard.of(BLOCKED)), ON_A_NODE[BLOCKED]),
         (_late(log), LATE),
@@ -191,11 +199,13 @@ def _as_told(reading: Reading, sign: Finding) -> Reading:
     """Return how a sign is read, with what it says itself.
 
     One of several ranks of a node that did not come may be the program's fault, and whether
-    others wait is a guess where nothing tells of tensor work.
+    others wait is a guess where nothing tells of tensor work. Where one exporter alone stopped, it
+    may be the exporter's own trouble.
     """
     if sign.rule == NOT_JOINED and sign.remedy in BLAMING:
         return msgspec.structs.replace(reading, domain=sign.domain)
-    if sign.rule == IDLE_AMONG_BUSY and sign.role is Role.EITHER:
+    is_unsure = sign.rule == GONE and sign.role is Role.SYMPTOM
+    if is_unsure or (sign.rule == IDLE_AMONG_BUSY and sign.role is Role.EITHER):
         return msgspec.structs.replace(reading, weight=reading.weight - _FITS)
     return reading
 

@@ -19,6 +19,17 @@ _ONE_NODE = Reading(
     why="it stands out among its peers while the run is slow",
     kind=Kind.SLOW,
 )
+_A_FEW = Reading(
+    domain=Domain.HARDWARE,
+    remedy=Remedy.RESTART_EXCLUDING_NODE,
+    weight=0.6,
+    what="few of many nodes stand out among their peers",
+    why="it stands out among its peers while the run is slow",
+    kind=Kind.SLOW,
+)
+_NAMED_SHARE = 8
+"""An eighth of the nodes may be blamed at most, or one: more is no fault of single nodes."""
+_SHOWN = 4
 _SHARED = Reading(
     domain=Domain.HARDWARE,
     remedy=Remedy.REPORT,
@@ -55,14 +66,18 @@ def of_slowness(
             return with_words(log, "; the steps are slower since")
     machines, waits = _reasons(heard)
     nodes = nodes_of(machines, places)
-    if len(nodes) == 1:
+    if 0 < len(nodes) <= max(1, len(places.allocation.nodes) // _NAMED_SHARE):
         pointing = next(one for one in machines if places.of(one))
-        return stated(pointing, _ONE_NODE, nodes=nodes, complaint=slowdown)
+        reading = _ONE_NODE if len(nodes) == 1 else _A_FEW
+        return stated(pointing, reading, nodes=nodes, complaint=slowdown)
     if waits or slowdown.domain is Domain.STORAGE:
         return stated(waits[0] if waits else slowdown, _DATA, complaint=slowdown)
     if machines:
         said = stated(machines[0], _SHARED, complaint=slowdown)
-        return with_words(said, "; several nodes show the like, so none is blamed")
+        also = ", ".join(node for node in nodes[:_SHOWN] if node not in said.verdict.sentence)
+        more = ", …" if len(nodes) > _SHOWN else ""
+        words = f" ({also}{more})" if also else ""
+        return with_words(said, f"; several nodes show the like{words}, so none is blamed")
     return with_words(stated(slowdown, _UNKNOWN), "; nothing else that was seen says why")
 
 

@@ -42,11 +42,11 @@ def stated(
 ) -> Located:
     """Return a verdict whose cause is ``sign``; ``complaint`` is what it explains.
 
-    What returns is told by the complaint where there is one: the same hang is the same hang,
-    whichever GPU waited this time.
+    What returns is told by both: a hang of another cause is another failure, and the same one
+    is the same, whichever GPU waited this time.
     """
     terms = (Term(what=reading.what, weight=reading.weight),)
-    known = complaint if complaint is not None else sign
+    told = (sign,) if complaint is None or complaint.id == sign.id else (complaint, sign)
     share = round(1 / len(nodes), 3) if nodes else 0.0
     verdict = Verdict(
         domain=reading.domain,
@@ -55,7 +55,7 @@ def stated(
         kind=reading.kind,
         remedy=reading.remedy,
         sentence=_sentence(sign, nodes, ranks, complaint),
-        fingerprint=known.fingerprint or known.rule,
+        fingerprint="|".join(one.fingerprint or one.rule for one in told),
         suspects=tuple(Suspect(node=node, share=share, why=reading.why) for node in nodes),
         ranks=ranks,
         confidence=confidences.total(terms),

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from relight.diagnosis.afterwards import came_later, dated, outlived, stands_beside
 from relight.diagnosis.deaths import root_text
 from relight.diagnosis.endings import Ending
 from relight.diagnosis.placing import Places
@@ -59,12 +60,16 @@ def hear(findings: Sequence[Finding], places: Places, ending: Ending) -> Heard:
     began = _trouble_began(findings, ending)
     kept: list[Finding] = []
     aside: list[SetAside] = []
-    for one in findings:
-        why = "" if is_line(one) else _why_not(one, places, began, ending.at)
+    for one in dated(findings, ending):
+        read = _by_catalogue(one, findings, places)
+        why = ""
+        if not is_line(one):
+            why = _why_not(one, places, began, ending.at) or outlived(one, findings, began, ending)
+            why = why or stands_beside(read, findings, places, ending)
         if why:
             aside.append(SetAside(finding=one.id, rule=one.rule, why=why))
         else:
-            kept.append(_by_catalogue(one, findings, places))
+            kept.append(read)
     aside.sort(key=lambda one: one.finding)
     return sorted_out(kept, aside)
 
@@ -93,7 +98,7 @@ def _why_not(one: Finding, places: Places, began: Instant | None, ended: Instant
         return f"it came {show_span(between(one.at, began))} before the trouble: too early for it"
     if ended is not None and one.at > later(ended, LATEST):
         return f"it came {show_span(between(ended, one.at))} after the end: too late for it"
-    return ""
+    return came_later(one, ended)
 
 
 def _trouble_began(findings: Sequence[Finding], ending: Ending) -> Instant | None:

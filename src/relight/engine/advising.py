@@ -8,6 +8,7 @@ from relight.engine.attributing import taken_up
 from relight.engine.cases import AttemptCase, Requeuer
 from relight.engine.outcomes import give_back, permit_for, withdraw
 from relight.engine.turns import Turn, close, moved
+from relight.engine.witnesses import is_testimony
 from relight.model.advice import (
     Advice,
     Approval,
@@ -20,6 +21,7 @@ from relight.model.advice import (
     StatusReason,
 )
 from relight.model.audit import Topic
+from relight.model.findings import Domain
 from relight.model.incidents import Phase
 from relight.model.instants import between, later, seconds, show_span
 from relight.model.jobs import WAITING, JobFact
@@ -98,7 +100,7 @@ def basis_of(attempt: AttemptCase, verdict: Verdict, policy: Policy) -> str:
 def revise_advice(turn: Turn, attempt: AttemptCase, policy: Policy) -> None:
     """Give advice anew where its grounds have changed and nothing was ordered or agreed yet."""
     advice, incident = attempt.advice, attempt.incident
-    if advice is None or not advice.is_active or attempt.orders or not advice.rests_on:
+    if advice is None or not advice.is_active or attempt.orders_given or not advice.rests_on:
         return
     if incident is None or incident.verdict is None or advice.approval is Approval.APPROVED:
         return
@@ -242,11 +244,19 @@ def _past(turn: Turn, attempt: AttemptCase) -> Past:
     return Past(
         number=attempt.number,
         fingerprint=verdict.fingerprint if verdict else "",
+        cause=verdict.cause if verdict else "",
+        blamed=_blamed(verdict),
         nodes=attempt.allocation.nodes,
         gained=_gained(turn, attempt),
         restarted=attempt.requeued_by is Requeuer.RELIGHT
         or (advice is not None and advice.decision in _RESTARTS and advice.already_requeued),
     )
+
+
+def _blamed(verdict: Verdict | None) -> tuple[str, ...]:
+    if verdict is None or verdict.domain is not Domain.HARDWARE:
+        return ()
+    return tuple(one.node for one in verdict.suspects)
 
 
 def _advice(turn: Turn, attempt: AttemptCase, ruling: Ruling, policy: Policy, basis: str) -> Advice:
@@ -297,7 +307,7 @@ def _earlier_exclusions(turn: Turn, attempt: AttemptCase, ruling: Ruling) -> tup
     """Return the nodes that relight left out for earlier attempts and that still are left out."""
     out: dict[str, None] = {}
     for one in turn.case.attempts:
-        if one.number >= attempt.number or one.advice is None or not one.orders:
+        if one.number >= attempt.number or one.advice is None or not one.orders_given:
             continue
         out.update(dict.fromkeys(one.advice.exclusions))
         for node in one.advice.given_back:
@@ -308,13 +318,22 @@ def _earlier_exclusions(turn: Turn, attempt: AttemptCase, ruling: Ruling) -> tup
 def _failed_alike_without(turn: Turn, attempt: AttemptCase, earlier: tuple[str, ...]) -> bool:
     """Tell whether this attempt failed as the one before, though the nodes were left out.
 
-    Then the blame did not survive its test, and they are given back (law 13).
+    Then the blame did not survive its test, and they are given back (law 13). That a witness
+    now names another node tells nothing of them: each has failed.
     """
     before = turn.case.attempt(attempt.number - 1)
     if not earlier or before is None or before.incident is None or attempt.incident is None:
         return False
     one, other = before.incident.verdict, attempt.incident.verdict
-    return one is not None and other is not None and one.fingerprint == other.fingerprint
+    if one is None or other is None or _is_witnessed(attempt, other):
+        return False
+    return (one.fingerprint, one.cause) == (other.fingerprint, other.cause)
+
+
+def _is_witnessed(attempt: AttemptCase, verdict: Verdict) -> bool:
+    """Tell whether somebody beside the log's lines names the nodes that a verdict blames."""
+    root = next((one for one in attempt.findings if one.id == verdict.root), None)
+    return bool(verdict.suspects) and root is not None and is_testimony(root)
 
 
 def _reason_within(ruling: Ruling, policy: Policy, *, allowed: bool) -> Reason:

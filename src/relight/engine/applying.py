@@ -8,16 +8,24 @@ import msgspec
 
 from relight.engine.attributing import note_attribution
 from relight.engine.cases import AttemptCase, Requeuer
-from relight.engine.opening import RECOVERED_IN_PLACE, note_finding, open_incident
+from relight.engine.launches import note_own_hold
+from relight.engine.opening import (
+    RECOVERED_IN_PLACE,
+    note_finding,
+)
 from relight.engine.outcomes import note_order, note_person, note_status, withdraw
 from relight.engine.requeuers import requeuer_by_evidence
-from relight.engine.trouble import MOST_CHECKPOINTS, numerics_of, slowness_of, with_mark
+from relight.engine.revisiting import set_aside
+from relight.engine.trouble import (
+    MOST_CHECKPOINTS,
+    is_refutable,
+    with_mark,
+)
 from relight.engine.turns import Turn, close
 from relight.engine.witnesses import note_answer
 from relight.model.advice import StatusReason
 from relight.model.audit import Topic
-from relight.model.findings import Kind
-from relight.model.incidents import Phase
+from relight.model.incidents import Incident, Phase
 from relight.model.jobs import ENDED, WAITING, Allocation, JobFact, JobState, NodeState
 from relight.model.progress import Progress
 from relight.model.stimuli import (
@@ -39,8 +47,6 @@ from relight.model.stimuli import (
 from relight.policy.opt_in import choose
 
 Number = TypeVar("Number", bound=int)
-
-_STEPS_ALL_THE_SAME = frozenset({Kind.SLOW, Kind.NUMERIC})
 
 STEPS_THAT_SHOW_LIFE = 3
 """Reports of a higher step after a fault: the first two may have been on their way already."""
@@ -82,6 +88,8 @@ def _attempt_seen(turn: Turn, fact: JobFact) -> None:
     if latest is not None and fact.restart_count < latest.number:
         return
     _choose(turn, fact)
+    note_own_hold(turn, fact)
+    latest = turn.case.latest
     successors = tuple(dict.fromkeys([*turn.case.successors, *fact.successors]))
     turn.case = msgspec.structs.replace(turn.case, successors=successors, is_gone=False)
     attempt = turn.case.attempt(fact.restart_count)
@@ -163,14 +171,15 @@ def _update(turn: Turn, attempt: AttemptCase, fact: JobFact) -> None:
     if has_run and attempt.running_at is None:
         changes["running_at"] = fact.started_at or turn.now
     if fact.state is JobState.SUSPENDED:
+        set_aside(turn, attempt.number)
         withdraw(
             turn,
             attempt.number,
             StatusReason.CHANGED_BY_PERSON,
             "The job was suspended: what its silence meant is open again.",
         )
-    if attempt.fact.state is JobState.SUSPENDED and attempt.incident is not None:
-        changes["incident"] = msgspec.structs.replace(attempt.incident, stepped_at=turn.now)
+    if attempt.fact.state is JobState.SUSPENDED and fact.state is JobState.RUNNING:
+        _resume(turn, attempt.number)
     if fact.state in ENDED and attempt.ended_seen_at is None:
         changes["ended_seen_at"] = turn.now
         changes["ended_at"] = fact.ended_at
@@ -182,6 +191,14 @@ def _update(turn: Turn, attempt: AttemptCase, fact: JobFact) -> None:
         and fact.state is not JobState.COMPLETING
     ):
         turn.change(previous.number, nodes_free_at=turn.now)
+
+
+def _resume(turn: Turn, number: int) -> None:
+    """Let an attempt's clocks start anew, as it goes on after a suspension."""
+    set_aside(turn, number)
+    incident = turn.change(number, resumed_at=turn.now).incident
+    if incident is not None and incident.phase is not Phase.CLOSED:
+        turn.change(number, incident=msgspec.structs.replace(incident, stepped_at=turn.now))
 
 
 def _per_node(fact: JobFact) -> int:
@@ -247,9 +264,10 @@ def _progress_seen(turn: Turn, seen: ProgressSeen) -> None:
             f"Its logs are not seen, so nothing can be said of its health: {seen.logs_unseen}",
         )
     _note_checkpoint(turn, changed)
-    if _stepped(attempt, changed):
+    gained = _gained(attempt, changed)
+    if gained:
         changed = turn.change(seen.attempt, stepped_at=turn.now, marks=with_mark(changed, turn.now))
-        _recovered_in_place(turn, changed)
+        _recovered_in_place(turn, changed, gained)
 
 
 def _note_checkpoint(turn: Turn, attempt: AttemptCase) -> None:
@@ -274,46 +292,53 @@ def _joined(known: Progress, told: Progress) -> Progress:
     )
 
 
-def _stepped(before: AttemptCase, after: AttemptCase) -> bool:
-    """Tell whether a step was completed: the step told last is another, or the best is higher.
+def _gained(before: AttemptCase, after: AttemptCase) -> str:
+    """Return what was completed, in words: a step or a checkpoint (law 8); else nothing.
 
-    A worker that was restarted in place begins below the best step, and it lives.
+    A worker that was restarted in place begins below the best step, and it lives. A checkpoint
+    that was completed before its attempt was first met tells nothing.
     """
     was, now = before.progress, after.progress
-    return now.best_step is not None and (was.best_step, was.last_step) != (
-        now.best_step,
-        now.last_step,
-    )
+    if now.best_step is None:
+        return ""
+    if (was.best_step, was.last_step) != (now.best_step, now.last_step):
+        return f"step {now.last_step if now.last_step is not None else now.best_step}"
+    if was.best_checkpoint != now.best_checkpoint:
+        return f"the checkpoint of step {now.best_checkpoint}"
+    return ""
 
 
-def _recovered_in_place(turn: Turn, attempt: AttemptCase) -> None:
-    """Close the incident of an attempt that lives and goes on stepping (law 7).
+def _recovered_in_place(turn: Turn, attempt: AttemptCase, gained: str) -> None:
+    """Close the incident of an attempt that lives and goes on (law 7).
 
     One that is slow or computes nonsense steps all the same: that tells nothing of it.
     """
     incident = attempt.incident
     if incident is None or incident.phase is Phase.CLOSED:
         return
-    if attempt.ended_seen_at is not None or attempt.gone_nodes or attempt.orders:
+    if attempt.ended_seen_at is not None or attempt.gone_nodes or attempt.orders_given:
         return
     incident = msgspec.structs.replace(
         incident, steps_after=incident.steps_after + 1, stepped_at=turn.now
     )
     turn.change(attempt.number, incident=incident)
-    if incident.kind in _STEPS_ALL_THE_SAME:
+    if not _is_refuted(attempt, incident):
         return
-    step = attempt.progress.last_step or attempt.progress.best_step
-    withdraw(turn, attempt.number, StatusReason.SUPERSEDED, f"Step {step} was completed after all.")
+    said = f"{gained[0].upper()}{gained[1:]} was completed after all."
+    withdraw(turn, attempt.number, StatusReason.SUPERSEDED, said)
     if incident.steps_after < STEPS_THAT_SHOW_LIFE:
         return
-    sentence = f"Steps go on (step {step}): the attempt recovered in place and is left alone."
+    sentence = f"It goes on ({gained}): the attempt recovered in place and is left alone."
     close(turn, attempt.number, RECOVERED_IN_PLACE, sentence)
-    for kind, left in (
-        (Kind.NUMERIC, numerics_of(incident.findings)),
-        (Kind.SLOW, slowness_of(incident)),
-    ):
-        if left:  # steps do not make these well
-            open_incident(turn, attempt.number, left, kind)
+
+
+def _is_refuted(attempt: AttemptCase, incident: Incident) -> bool:
+    """Tell whether progress speaks against an incident, or what its active advice rests on."""
+    advice = attempt.advice
+    findings = incident.findings
+    if advice is not None and advice.is_active:
+        findings = tuple(one for one in findings if one.seen_at <= advice.made_at)
+    return is_refutable(findings)
 
 
 def _highest(before: Number | None, after: Number | None) -> Number | None:

@@ -153,7 +153,8 @@ def _is_settled(attempt: AttemptCase) -> bool:
     advice = attempt.advice
     if advice is None:
         return False
-    return bool(attempt.orders) or not advice.is_active or advice.approval is Approval.APPROVED
+    is_agreed = advice.approval is Approval.APPROVED
+    return bool(attempt.orders_given) or not advice.is_active or is_agreed
 
 
 def _own_nodes(attempt: AttemptCase, given: AttributionGiven) -> tuple[str, ...]:

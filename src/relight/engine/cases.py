@@ -13,8 +13,8 @@ from relight.model.evidence import Witness
 from relight.model.findings import Finding
 from relight.model.incidents import Incident
 from relight.model.instants import Instant
-from relight.model.jobs import Allocation, AttemptKey, JobFact, JobKey
-from relight.model.orders import OrderOutcome
+from relight.model.jobs import Allocation, AttemptKey, Holder, JobFact, JobKey
+from relight.model.orders import OrderOutcome, Verb
 from relight.model.progress import Progress
 from relight.model.records import Record
 from relight.model.stimuli import AttributionGiven, CapacitySeen
@@ -72,6 +72,10 @@ class AttemptCase(Record, frozen=True, kw_only=True):
     last told of. ``marks`` and ``checkpoints`` are its last ones, oldest first. ``looks`` are the
     last questions to witnesses, ``blind`` what those cannot see, ``attributions`` the last answers
     of outside services, and ``asked_cause`` the cause that those were last asked about.
+    ``resumed_at`` is when it last went on after it had been suspended, ``judged_at`` when findings
+    were last made a verdict of. ``past_incidents`` are its last ones; of older ones that it lived
+    through only the ids of their findings are left, in ``survived``. ``own_hold`` says which hold
+    of its own the scheduler placed on the job after it.
     """
 
     number: int
@@ -97,9 +101,18 @@ class AttemptCase(Record, frozen=True, kw_only=True):
     asked_cause: str = ""
     requeued_by: Requeuer = Requeuer.NOBODY
     incident: Incident | None = None
+    own_hold: Holder = Holder.NOBODY
     past_incidents: tuple[Incident, ...] = ()
+    survived: tuple[str, ...] = ()
+    resumed_at: Instant | None = None
+    judged_at: Instant | None = None
     advice: Advice | None = None
     orders: tuple[OrderOutcome, ...] = ()
+
+    @property
+    def orders_given(self) -> tuple[OrderOutcome, ...]:
+        """Return the orders that change what becomes of the job: a signal only forewarns it."""
+        return tuple(one for one in self.orders if one.order.verb is not Verb.SIGNAL)
 
 
 class Case(Record, frozen=True, kw_only=True):

@@ -11,9 +11,12 @@ import msgspec
 from relight.engine.advising import keep_advice, revise_advice
 from relight.engine.cases import AttemptCase
 from relight.engine.endings import judge_ended, look_again
+from relight.engine.leaves import keep_leave
 from relight.engine.living import judge_living
 from relight.engine.outcomes import withdraw
 from relight.engine.recovering import follow_recovery
+from relight.engine.slowness import withdraw_if_well
+from relight.engine.trouble import is_open
 from relight.engine.turns import Turn
 from relight.model.advice import StatusReason
 from relight.model.instants import Instant
@@ -41,17 +44,30 @@ def _consider_attempt(turn: Turn, number: int, policy: Policy) -> None:
     attempt = turn.case.attempt(number)
     if attempt is None:
         return
-    is_active = attempt.advice is not None and attempt.advice.is_active
-    if is_active:
+    if _is_advised(attempt):
         keep_advice(turn, attempt)
         attempt = turn.case.attempt(number) or attempt
     if attempt.ended_seen_at is not None:
         _consider_ended(turn, attempt, policy, attempt.ended_seen_at)
-    elif is_active:
-        revise_advice(turn, attempt, policy)
+    elif _is_advised(attempt):
+        if not withdraw_if_well(turn, attempt, policy):
+            revise_advice(turn, attempt, policy)
     else:
-        judge_living(turn, attempt, policy)
+        _consider_living(turn, attempt, policy)
+    keep_leave(turn, number, policy)
     follow_recovery(turn, number)
+
+
+def _is_advised(attempt: AttemptCase) -> bool:
+    return attempt.advice is not None and attempt.advice.is_active
+
+
+def _consider_living(turn: Turn, attempt: AttemptCase, policy: Policy) -> None:
+    was_open = is_open(attempt.incident)
+    judge_living(turn, attempt, policy)
+    attempt = turn.case.attempt(attempt.number) or attempt
+    if was_open and not is_open(attempt.incident):
+        judge_living(turn, attempt, policy)  # what it left, and when to look at it again
 
 
 def _consider_ended(turn: Turn, attempt: AttemptCase, policy: Policy, ended: Instant) -> None:

@@ -6,6 +6,7 @@ from relight.diagnosis.endings import Ending
 from relight.diagnosis.verdicts import diagnose
 from relight.engine.advising import give_advice
 from relight.engine.cases import AttemptCase, Occasion, Requeuer
+from relight.engine.launches import explained
 from relight.engine.numerics import with_history
 from relight.engine.opening import TAKEN_OVER, findings_of_story
 from relight.engine.recording import record_verdict
@@ -13,12 +14,13 @@ from relight.engine.requeuers import requeuer_by_evidence
 from relight.engine.trouble import is_open
 from relight.engine.turns import Turn, close
 from relight.engine.witnesses import LATER_LOOK, ask, is_awaited, newest, witnesses_of
-from relight.model.findings import Kind
-from relight.model.incidents import Phase
+from relight.model.findings import Kind, Provenance
+from relight.model.incidents import Incident, Phase
 from relight.model.instants import Instant, Span, later, seconds, show_span
 from relight.model.jobs import ENDED, JobState
-from relight.model.orders import OrderOutcome, Outcome
+from relight.model.orders import Outcome
 from relight.model.verdicts import Verdict
+from relight.policy.advising import REPORT_ONLY
 from relight.policy.policies import Policy
 
 LONGEST_TROUBLE = seconds(3600)
@@ -29,7 +31,7 @@ _NEEDS_NO_LOGS = frozenset({JobState.CANCELLED, JobState.TIMEOUT, JobState.PREEM
 
 def judge_ended(turn: Turn, attempt: AttemptCase, policy: Policy, ended: Instant) -> None:
     """Give advice on an ended attempt, once its logs and the witnesses have said what they can."""
-    if attempt.advice is not None and any(_may_have_ended_it(one) for one in attempt.orders):
+    if _is_followed(attempt):
         return
     if attempt.fact.state is JobState.COMPLETED:
         close(turn, attempt.number, "completed", "The attempt completed by itself.")
@@ -76,7 +78,7 @@ def _verdict(turn: Turn, attempt: AttemptCase) -> Verdict:
     verdict = diagnose(
         findings_of_story(attempt), attempt.allocation, _ending(attempt), attempt.logs_unseen
     )
-    return with_history(turn, attempt, verdict)
+    return with_history(turn, attempt, explained(attempt, verdict))
 
 
 def look_again(turn: Turn, attempt: AttemptCase, policy: Policy, ended: Instant) -> None:
@@ -85,11 +87,15 @@ def look_again(turn: Turn, attempt: AttemptCase, policy: Policy, ended: Instant)
     What was advised already is another matter: it changes only while nothing was ordered.
     """
     incident = attempt.incident
-    if incident is None or incident.phase is Phase.CLOSED or incident.verdict is None:
+    if incident is None or incident.verdict is None or attempt.fact.state in _NEEDS_NO_LOGS:
         return
-    if attempt.fact.state in _NEEDS_NO_LOGS or not witnesses_of(turn, policy):
+    if incident.phase is Phase.CLOSED:
+        incident = _explained_after_all(turn, attempt, incident)
+    if incident.phase is Phase.DIAGNOSED and incident.verdict is not None:
+        give_advice(turn, attempt.number, incident.verdict, policy)
+    if incident.phase in (Phase.CLOSED, Phase.DIAGNOSED):
         return
-    if newest(attempt, Occasion.LATER) is None:
+    if newest(attempt, Occasion.LATER) is None and witnesses_of(turn, policy):
         due = later(ended, LATER_LOOK)
         if turn.now < due:
             turn.wake(due)
@@ -98,9 +104,39 @@ def look_again(turn: Turn, attempt: AttemptCase, policy: Policy, ended: Instant)
             attempt = ask(turn, attempt, policy, Occasion.LATER, trouble)
     if is_awaited(turn, attempt, policy):
         return
-    if not any(one.answered_at is not None and not one.is_weighed for one in attempt.looks):
+    if not _has_heard_more(attempt):
         return
     record_verdict(turn, attempt, _verdict(turn, attempt), is_later=True)
+
+
+def _explained_after_all(turn: Turn, attempt: AttemptCase, incident: Incident) -> Incident:
+    """Return the story of an end that was left to a person, anew when the scheduler explains it."""
+    is_left = incident.closed is not None and incident.closed.code == REPORT_ONLY
+    is_over = turn.case.attempt(attempt.number + 1) is not None or turn.case.is_gone
+    if is_over or not is_left or not _scheduler_spoke(attempt):
+        return incident
+    verdict = _verdict(turn, attempt)
+    if incident.verdict is None or verdict.cause == incident.verdict.cause:
+        return incident
+    record_verdict(turn, attempt, verdict, is_later=True)
+    return (turn.case.attempt(attempt.number) or attempt).incident or incident
+
+
+def _has_heard_more(attempt: AttemptCase) -> bool:
+    """Tell whether a witness has answered since the last verdict, or the scheduler has spoken.
+
+    Slurm finds a lost node out minutes after the end (SlurmdTimeout).
+    """
+    answered = (one for one in attempt.looks if one.answered_at is not None)
+    return any(not one.is_weighed for one in answered) or _scheduler_spoke(attempt)
+
+
+def _scheduler_spoke(attempt: AttemptCase) -> bool:
+    judged = attempt.judged_at
+    return any(
+        one.provenance is Provenance.SCHEDULER and (judged is None or one.seen_at >= judged)
+        for one in attempt.findings
+    )
 
 
 def _trouble_at(attempt: AttemptCase, ended: Instant) -> Instant:
@@ -120,8 +156,18 @@ def _ended_at(attempt: AttemptCase, seen: Instant | None) -> Instant | None:
     return at if began <= at <= seen else seen
 
 
-def _may_have_ended_it(outcome: OrderOutcome) -> bool:
-    return outcome.outcome is not Outcome.REFUSED
+def _is_followed(attempt: AttemptCase) -> bool:
+    """Tell whether an advice given while it lived is being followed, or was.
+
+    A requeue may have ended it. A signal is followed by one as long as its advice holds, and by
+    nothing after that.
+    """
+    advice = attempt.advice
+    if advice is None:
+        return False
+    if any(one.outcome is not Outcome.REFUSED for one in attempt.orders_given):
+        return True
+    return advice.is_active and any(one.outcome is not Outcome.REFUSED for one in attempt.orders)
 
 
 def _ending(attempt: AttemptCase) -> Ending:

@@ -14,7 +14,16 @@ from relight.engine.cases import AttemptCase, Occasion
 from relight.engine.hearing import HEARD_LATELY, was_heard_lately
 from relight.engine.opening import WORK_GOES_ON, findings_so_far, open_incident
 from relight.engine.recording import record_verdict
-from relight.engine.trouble import shows_work, signs_of_hang, silence_of, silent_since
+from relight.engine.revisiting import is_resting
+from relight.engine.second_looks import borne_out, second_look
+from relight.engine.trouble import (
+    is_at_work,
+    is_work,
+    signs_of_death,
+    signs_of_hang,
+    silence_of,
+    silent_since,
+)
 from relight.engine.turns import Turn, close
 from relight.engine.witnesses import (
     BEFORE_TROUBLE,
@@ -38,9 +47,9 @@ SHORTEST_PAUSE, LONGEST_PAUSE = seconds(120), seconds(1800)
 
 def judge_hang(turn: Turn, attempt: AttemptCase, incident: Incident, policy: Policy) -> None:
     """Draw every conclusion about an attempt whose log has told of no step for too long."""
-    if incident.phase is Phase.ADVISED:
-        return  # told already: only steps, or an end, change anything
     told = silence_of(incident)
+    if incident.phase is Phase.ADVISED or is_resting(turn, attempt, told[-1], policy):
+        return  # told already: only steps, or an end, change anything
     since = silent_since(attempt, told[0])
     asked = newest(attempt, Occasion.LIVING)
     if asked is None or asked < max(told[-1].seen_at, incident.opened_at):
@@ -48,12 +57,15 @@ def judge_hang(turn: Turn, attempt: AttemptCase, incident: Incident, policy: Pol
     if is_awaited(turn, attempt, policy):
         return
     findings = findings_so_far(attempt, incident, later(since, Span(-BEFORE_TROUBLE)))
-    if shows_work(findings):
-        _leave_alone(turn, attempt)
+    if is_at_work(attempt, findings, since):
+        _leave_alone(turn, attempt, is_seen=any(is_work(one) for one in findings))
         return
-    verdict = diagnose(findings, attempt.allocation, Ending(), attempt.logs_unseen)
+    proven = borne_out(attempt, findings, since)
+    verdict = diagnose(proven, attempt.allocation, Ending(), attempt.logs_unseen)
     is_new = record_verdict(turn, attempt, verdict)
-    signs = signs_of_hang(findings)
+    signs = _signs(attempt, proven, since)
+    if not signs and _looks_again(turn, attempt, policy, findings, since):
+        return
     begun = max(told[0].seen_at, incident.opened_at)
     if not signs and not _has_lasted(turn, attempt, policy, begun, is_new=is_new):
         return
@@ -90,12 +102,45 @@ def _ask(turn: Turn, attempt: AttemptCase, policy: Policy, since: Instant) -> At
     return ask(turn, attempt, policy, Occasion.LIVING, since, silent_since=since)
 
 
-def _leave_alone(turn: Turn, attempt: AttemptCase) -> None:
+def _signs(
+    attempt: AttemptCase, findings: tuple[Finding, ...], since: Instant
+) -> tuple[Finding, ...]:
+    """Return what confirms the silence; before the first step only that a node died does.
+
+    A start may take any time, and GPUs that wait for one another in it look as in a hang.
+    """
+    if attempt.progress.best_step is None:
+        return signs_of_death(findings)
+    return signs_of_hang(findings, since)
+
+
+def _looks_again(
+    turn: Turn,
+    attempt: AttemptCase,
+    policy: Policy,
+    findings: tuple[Finding, ...],
+    since: Instant,
+) -> bool:
+    """Have witnesses look a second time where one look showed a node; tell if that is waited for.
+
+    Between the two it goes on as any silence that nobody confirms.
+    """
+    due = second_look(attempt, findings, since)
+    if due is None or attempt.progress.best_step is None:
+        return False
+    if turn.now < due:
+        turn.wake(due)
+        return False
+    return is_awaited(turn, _ask(turn, attempt, policy, since), policy)
+
+
+def _leave_alone(turn: Turn, attempt: AttemptCase, *, is_seen: bool) -> None:
+    seen = "are at work" if is_seen else "were at work when they could last be seen"
     close(
         turn,
         attempt.number,
         WORK_GOES_ON,
-        "Its log is silent, but its GPUs are at work: it is left alone. Should it stay silent, "
+        f"Its log is silent, but its GPUs {seen}: it is left alone. Should it stay silent, "
         "they are looked at again.",
     )
 

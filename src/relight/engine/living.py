@@ -18,12 +18,15 @@ from relight.engine.hearing import HEARD_LATELY, was_heard_lately
 from relight.engine.numerics import judge_numerics
 from relight.engine.opening import findings_so_far, open_incident
 from relight.engine.recording import record_verdict
+from relight.engine.revisiting import revisit
+from relight.engine.second_looks import borne_out
 from relight.engine.slowness import judge_slowness
 from relight.engine.trouble import (
+    is_at_work,
     is_open,
+    lost_part,
     may_have_stopped,
     numerics_of,
-    shows_work,
     silence_of,
     slowness_of,
 )
@@ -46,9 +49,6 @@ from relight.policy.policies import Policy
 
 NODE_GONE_GRACE = seconds(5)
 """After the scheduler's word that a node is gone, it has this long to end the job itself."""
-TRACEBACKS = "tracebacks"
-"""The detector of exceptions that no rule knows better."""
-
 _STEPS_MISSED = 3
 """A step or a progress line may be late by this factor before its absence means anything."""
 
@@ -61,6 +61,7 @@ def judge_living(turn: Turn, attempt: AttemptCase, policy: Policy) -> None:
         open_incident(turn, attempt.number, kind=Kind.NODE)
         attempt = turn.case.attempt(attempt.number) or attempt
     if attempt.incident is not None and attempt.incident.phase is Phase.CLOSED:
+        revisit(turn, attempt, attempt.incident, policy)
         watch_on(turn, attempt, attempt.incident)
         attempt = turn.case.attempt(attempt.number) or attempt
     incident = attempt.incident
@@ -92,21 +93,16 @@ def _of_kind(turn: Turn, attempt: AttemptCase, incident: Incident, kind: Kind) -
 
 def is_substantial(attempt: AttemptCase, incident: Incident) -> bool:
     """Tell whether a living attempt shows more than symptoms, beside its own rhythm."""
-    return lost_part(attempt, incident) or any(
-        may_have_stopped(one, TRACEBACKS) for one in incident.findings
-    )
-
-
-def lost_part(attempt: AttemptCase, incident: Incident) -> bool:
-    """Tell whether the scheduler itself says that a task or node of the attempt is gone."""
-    return bool(attempt.gone_nodes) or any(one.task_gone for one in incident.findings)
+    return lost_part(attempt, incident) or any(may_have_stopped(one) for one in incident.findings)
 
 
 def _judge_line(turn: Turn, attempt: AttemptCase, incident: Incident, policy: Policy) -> None:
     since = later(incident.opened_at, Span(-BEFORE_TROUBLE))
     findings = findings_so_far(attempt, incident, since)
+    stepped = attempt.stepped_at or incident.opened_at
+    proven = borne_out(attempt, findings, stepped)
     ending = Ending(gone_nodes=attempt.gone_nodes)
-    verdict = diagnose(findings, attempt.allocation, ending, attempt.logs_unseen)
+    verdict = diagnose(proven, attempt.allocation, ending, attempt.logs_unseen)
     record_verdict(turn, attempt, verdict)
     if attempt.progress.best_step is None and not attempt.gone_nodes:
         _tell_once(turn, attempt)
@@ -121,11 +117,17 @@ def _judge_line(turn: Turn, attempt: AttemptCase, incident: Incident, policy: Po
     if is_awaited(turn, attempt, policy):
         return
     if not is_fresh(turn, attempt, policy):
-        ask(turn, attempt, policy, Occasion.LIVING, incident.opened_at)
-        attempt = turn.case.attempt(attempt.number) or attempt
+        attempt = ask(
+            turn,
+            attempt,
+            policy,
+            Occasion.LIVING,
+            incident.opened_at,
+            silent_since=attempt.stepped_at,
+        )
         if is_awaited(turn, attempt, policy):
             return
-    if not lost_part(attempt, incident) and shows_work(findings):
+    if not lost_part(attempt, incident) and is_at_work(attempt, findings, stepped):
         turn.wake(later(turn.now, STALE_AFTER))
         return
     give_advice(turn, attempt.number, verdict, policy)

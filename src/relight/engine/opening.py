@@ -5,19 +5,33 @@ from __future__ import annotations
 import msgspec
 
 from relight.engine.cases import AttemptCase, Occasion
+from relight.engine.outcomes import withdraw
 from relight.engine.turns import Turn, close
 from relight.engine.witnesses import BEFORE_TROUBLE, is_outdated, is_testimony, note_testimony
+from relight.model.advice import StatusReason
 from relight.model.audit import Topic
 from relight.model.findings import Finding, Kind, Provenance, Remedy, Role
 from relight.model.incidents import Incident, Phase
 from relight.model.instants import EPOCH, Instant, Span, later
 from relight.model.jobs import JobState
+from relight.model.orders import Outcome, Verb
+from relight.policy.living import NUMERIC_REPORTED
+from relight.policy.policies import Response
 
 MOST_FINDINGS = 200
 """Findings kept an attempt; what a flood adds beyond them changes no verdict."""
 
-MOST_TESTIMONY = 300
-"""Findings kept an attempt, those of witnesses included: a flood of lines must not hide them."""
+MOST_TESTIMONY = 100
+"""Findings of witnesses kept an attempt: no flood of lines hides them."""
+
+MOST_OF_RHYTHM = 50
+"""Findings kept of each detector that listens to an attempt's rhythm: no flood of lines hides
+that it stands still. Of more, the first and the last ones are kept."""
+
+FIRST_KEPT = 10
+
+MOST_PAST = 20
+"""Closed incidents kept whole an attempt."""
 
 FULLY_KEPT = 20
 """Findings kept with the lines around theirs; later ones keep the line itself."""
@@ -30,14 +44,19 @@ WORK_GOES_ON = "work-goes-on"
 PACE_REGAINED = "pace-regained"
 TAKEN_OVER = "another-story"
 STEPPED_AFTER_ALL = "abandoned-superseded"
+SUSPENDED = "suspended"
+EXPIRED = "abandoned-advice-expired"
 SURVIVED = frozenset(
-    {RECOVERED_IN_PLACE, WORK_GOES_ON, PACE_REGAINED, TAKEN_OVER, STEPPED_AFTER_ALL}
+    {RECOVERED_IN_PLACE, WORK_GOES_ON, PACE_REGAINED, TAKEN_OVER, STEPPED_AFTER_ALL, SUSPENDED}
 )
 """How incidents close that an attempt lived through; a later one leaves their findings out."""
 
 _OF_RHYTHM = frozenset({SILENCE, SLOWNESS, NUMERICS})
 _NO_TROUBLE = frozenset({Remedy.END, Remedy.REPORT})
+_LASTS = frozenset({WORK_GOES_ON, SUSPENDED, EXPIRED})
+"""How an incident closes that may be the same story still when it is looked at again."""
 _UNDER_WAY = frozenset({Phase.ACTING, Phase.RECOVERING})
+_STEPS_GO_ON = frozenset({Kind.SLOW, Kind.NUMERIC})
 _CAN_BE_CAUSE = frozenset({Role.ROOT, Role.EITHER})
 
 
@@ -67,12 +86,12 @@ def note_finding(turn: Turn, finding: Finding) -> None:
 
 def _is_kept(turn: Turn, attempt: AttemptCase, finding: Finding, *, testimony: bool) -> bool:
     """Put a new finding into its attempt, unless there are enough of its sort; tell which."""
-    if len(attempt.findings) >= (MOST_TESTIMONY if testimony else MOST_FINDINGS):
+    if not _has_room(attempt, finding, testimony=testimony):
         return False
     if len(attempt.findings) >= FULLY_KEPT:
         root = tuple(one for one in finding.evidence if one.is_root)
         finding = msgspec.structs.replace(finding, evidence=root)
-    turn.change(attempt.number, findings=(*attempt.findings, finding))
+    turn.change(attempt.number, findings=_with(attempt.findings, finding))
     turn.tell(
         attempt.number,
         Topic.FINDING,
@@ -85,26 +104,71 @@ def _is_kept(turn: Turn, attempt: AttemptCase, finding: Finding, *, testimony: b
     return True
 
 
+def _has_room(attempt: AttemptCase, finding: Finding, *, testimony: bool) -> bool:
+    """Tell whether there are not yet too many findings of its sort; rhythm has room of its own."""
+    if finding.detector in _OF_RHYTHM:
+        return True
+    alike = sum(
+        one.detector not in _OF_RHYTHM and is_testimony(one) is testimony
+        for one in attempt.findings
+    )
+    return alike < (MOST_TESTIMONY if testimony else MOST_FINDINGS)
+
+
+def _with(findings: tuple[Finding, ...], finding: Finding) -> tuple[Finding, ...]:
+    """Return findings with one more; of one detector of rhythm, the first and the last are kept."""
+    alike = [one.id for one in findings if one.detector == finding.detector]
+    if finding.detector in _OF_RHYTHM and len(alike) >= MOST_OF_RHYTHM:
+        findings = tuple(one for one in findings if one.id != alike[FIRST_KEPT])
+    return (*findings, finding)
+
+
 def open_incident(
     turn: Turn, number: int, findings: tuple[Finding, ...] = (), kind: Kind = Kind.CRASH
 ) -> Incident:
-    """Return the open incident of an attempt, opening one where there is none."""
+    """Return the open incident of an attempt, opening one where there is none.
+
+    One that is only looked at again keeps its number: it is the same story.
+    """
     attempt = turn.case.attempt(number)
     if attempt is None:
         raise LookupError(f"attempt {number} of {turn.case.key} was never seen")
     current = attempt.incident
     if current is not None and current.phase is not Phase.CLOSED:
         return current
-    past = attempt.past_incidents if current is None else (*attempt.past_incidents, current)
+    told = 1
+    if current is not None:
+        is_same = _is_same_story(current, findings)
+        told = int(current.id.rpartition(".")[2]) + (0 if is_same else 1)
+        attempt = attempt if is_same else _put_away(turn, attempt, current)
     incident = Incident(
-        id=f"{turn.case.key_of(number)}.{len(past) + 1}",
+        id=f"{turn.case.key_of(number)}.{told}",
         phase=Phase.OPEN,
         opened_at=turn.now,
         findings=findings,
         kind=kind,
     )
-    turn.change(number, incident=incident, past_incidents=past)
+    turn.change(number, incident=incident)
     return incident
+
+
+def _is_same_story(closed: Incident, findings: tuple[Finding, ...]) -> bool:
+    known = {one.id for one in closed.findings}
+    is_lasting = closed.closed is not None and closed.closed.code in _LASTS
+    return is_lasting and bool(findings) and all(one.id in known for one in findings)
+
+
+def _put_away(turn: Turn, attempt: AttemptCase, closed: Incident) -> AttemptCase:
+    """Put a closed incident with the past ones, of which only the last are kept whole."""
+    past = (*attempt.past_incidents, closed)
+    known = {one.id for one in attempt.findings}
+    outlived = {one.id for old in past[:-MOST_PAST] if _is_survived(old) for one in old.findings}
+    survived = tuple(sorted(known & (outlived | {*attempt.survived})))
+    return turn.change(attempt.number, past_incidents=past[-MOST_PAST:], survived=survived)
+
+
+def _is_survived(incident: Incident) -> bool:
+    return incident.closed is not None and incident.closed.code in SURVIVED
 
 
 def findings_of_story(attempt: AttemptCase) -> tuple[Finding, ...]:
@@ -118,9 +182,9 @@ def findings_of_story(attempt: AttemptCase) -> tuple[Finding, ...]:
     survived = {
         finding.id
         for incident in (*attempt.past_incidents, current)
-        if incident is not None and incident.closed is not None and incident.closed.code in SURVIVED
+        if incident is not None and _is_survived(incident)
         for finding in incident.findings
-    }
+    } | {*attempt.survived}
     at_end = {
         known for one in attempt.looks if one.occasion is not Occasion.LIVING for known in one.found
     }
@@ -161,17 +225,13 @@ def findings_so_far(
 
 def _join_incident(turn: Turn, attempt: AttemptCase, finding: Finding, *, testimony: bool) -> None:
     current = attempt.incident
+    if finding.detector == NUMERICS and was_told(turn, attempt, finding):
+        return  # every further number of the kind would open, and tell, the same again
     if current is not None and current.phase is not Phase.CLOSED:
-        if _is_another_story(attempt, current, finding):
-            close(
-                turn,
-                attempt.number,
-                TAKEN_OVER,
-                f"It was slow until something else happened: {finding.sentence.rstrip('.')}.",
-            )
-            open_incident(turn, attempt.number, (finding,), finding.kind)
+        if _is_another_story(turn, attempt, current, finding):
+            _take_over(turn, attempt, current, finding)
         elif all(one.id != finding.id for one in current.findings):
-            joined = msgspec.structs.replace(current, findings=(*current.findings, finding))
+            joined = msgspec.structs.replace(current, findings=_with(current.findings, finding))
             turn.change(attempt.number, incident=joined)
     elif testimony and not finding.task_gone:
         return  # recorded: it counts when there is trouble
@@ -181,19 +241,78 @@ def _join_incident(turn: Turn, attempt: AttemptCase, finding: Finding, *, testim
         open_incident(turn, attempt.number, (finding,), finding.kind)
 
 
-def _is_another_story(attempt: AttemptCase, current: Incident, finding: Finding) -> bool:
-    """Tell whether a slow attempt now has graver trouble, with a story of its own.
+def was_told(turn: Turn, attempt: AttemptCase, finding: Finding) -> bool:
+    """Tell whether numeric trouble by this rule was told of this attempt, where it is only told."""
+    return _is_only_told(turn) and any(
+        one.rule == finding.rule
+        for incident in (*attempt.past_incidents, attempt.incident)
+        if incident is not None and incident.closed is not None
+        if incident.closed.code == NUMERIC_REPORTED
+        for one in incident.findings
+    )
+
+
+def _is_only_told(turn: Turn) -> bool:
+    policy = turn.book.policy(turn.case.choice.policy)
+    return policy is not None and policy.numeric is Response.REPORT
+
+
+def is_followed(attempt: AttemptCase) -> bool:
+    """Tell whether the scheduler was asked for what the active advice of an attempt wants.
+
+    A signal is the beginning of that for the generation that it was sent for, and no longer.
+    """
+    advice = attempt.advice
+    return advice is not None and any(
+        one.outcome is not Outcome.REFUSED
+        and (one.order.verb is not Verb.SIGNAL or one.order.generation == advice.generation)
+        for one in attempt.orders
+    )
+
+
+def _take_over(turn: Turn, attempt: AttemptCase, current: Incident, finding: Finding) -> None:
+    """End a story of slowness or of numbers for a graver one, and what was advised in it."""
+    was = "It was slow" if current.kind is Kind.SLOW else "Its numbers were bad"
+    why = f"{was} until something else happened: {finding.sentence.rstrip('.')}."
+    close(turn, attempt.number, TAKEN_OVER, why)
+    withdraw(turn, attempt.number, StatusReason.SUPERSEDED, why)
+    since = attempt.stepped_at or EPOCH
+    lines = (
+        one
+        for one in current.findings
+        if one.detector not in _OF_RHYTHM and one.seen_at >= since and finding.detector == SILENCE
+    )
+    open_incident(turn, attempt.number, (*lines, finding), finding.kind)
+
+
+def _is_another_story(
+    turn: Turn, attempt: AttemptCase, current: Incident, finding: Finding
+) -> bool:
+    """Tell whether an attempt that is slow, or whose numbers are bad, now has graver trouble.
 
     While it is being restarted, what it prints belongs to that.
     """
-    if current.kind is not Kind.SLOW or finding.kind is Kind.SLOW:
+    if current.kind not in _STEPS_GO_ON or finding.kind in (Kind.SLOW, current.kind):
         return False
-    if current.phase in _UNDER_WAY or (attempt.advice is not None and attempt.advice.is_active):
+    if current.phase in _UNDER_WAY:
         return False
-    if finding.detector in (SILENCE, NUMERICS) or finding.task_gone:
-        return True
+    stands_still = finding.detector == SILENCE or finding.task_gone
+    advice = attempt.advice
+    if advice is not None and advice.is_active:
+        rests_on_line = any(
+            _may_be_cause(one) and one.seen_at <= advice.made_at for one in current.findings
+        )
+        is_acted_on = finding.detector == NUMERICS and not _is_only_told(turn)
+        return (stands_still or is_acted_on) and not rests_on_line and not is_followed(attempt)
+    if stands_still or current.kind is not Kind.SLOW:
+        return stands_still
+    return finding.detector == NUMERICS or _may_be_cause(finding)
+
+
+def _may_be_cause(finding: Finding) -> bool:
     return (
         finding.provenance is Provenance.JOB_LOG
         and not is_testimony(finding)
         and finding.role in _CAN_BE_CAUSE
+        and finding.detector not in _OF_RHYTHM
     )

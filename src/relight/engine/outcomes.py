@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from relight.engine.cases import Requeuer
+from relight.engine.cases import AttemptCase, Requeuer
 from relight.engine.turns import ImpossibleMove, Turn, close, moved
 from relight.model.advice import (
     DISPOSITION_MOVES,
@@ -17,6 +17,7 @@ from relight.model.advice import (
 )
 from relight.model.audit import Topic
 from relight.model.incidents import Phase
+from relight.model.instants import later
 from relight.model.orders import OrderOutcome, Outcome, Verb
 from relight.model.stimuli import PersonSaid, Word
 from relight.policy.permits import granted
@@ -140,14 +141,7 @@ def note_person(turn: Turn, said: PersonSaid) -> None:
             policy = turn.book.policy(advice.policy)
             if policy is None:
                 return
-            turn.publish(
-                msgspec.structs.replace(
-                    advice,
-                    generation=advice.generation + 1,
-                    approval=Approval.APPROVED,
-                    permit=permit_for(advice, attempt.fact.partition, policy),
-                )
-            )
+            turn.publish(_approved(attempt, advice, policy))
         case Word.REJECT:
             turn.publish(msgspec.structs.replace(advice, approval=Approval.REJECTED))
             withdraw(
@@ -156,6 +150,26 @@ def note_person(turn: Turn, said: PersonSaid) -> None:
                 StatusReason.CHANGED_BY_PERSON,
                 f"{said.who} rejected the advice{why}.",
             )
+
+
+def _approved(attempt: AttemptCase, advice: Advice, policy: Policy) -> Advice:
+    """Return an advice that a person agreed to.
+
+    On an attempt that lives its permit comes once that was looked at anew (``leaves``), and the
+    time that a signal is given does not run out while it is waited for.
+    """
+    is_living = attempt.ended_seen_at is None and not attempt.orders_given
+    permit = None if is_living else permit_for(advice, attempt.fact.partition, policy)
+    expires = advice.expires_at
+    if expires is not None and advice.forewarning is not None:
+        expires = later(expires, advice.forewarning.wait)
+    return msgspec.structs.replace(
+        advice,
+        generation=advice.generation + 1,
+        approval=Approval.APPROVED,
+        permit=permit,
+        expires_at=expires,
+    )
 
 
 def permit_for(advice: Advice, partition: str, policy: Policy) -> Permit:

@@ -25,7 +25,7 @@ def record_verdict(
     ``is_later`` says that it rests on evidence that came after advice was given.
     """
     incident = open_incident(turn, attempt.number, findings_of_story(attempt))
-    turn.change(attempt.number, looks=weigh(attempt))
+    turn.change(attempt.number, looks=weigh(attempt), judged_at=turn.now)
     if incident.verdict is not None:
         verdict = msgspec.structs.replace(verdict, revision=incident.verdict.revision)
         if verdict == incident.verdict:

@@ -12,13 +12,15 @@ from relight.diagnosis.endings import Ending
 from relight.diagnosis.verdicts import diagnose
 from relight.engine.advising import give_advice
 from relight.engine.cases import AttemptCase, Occasion
-from relight.engine.opening import PACE_REGAINED, findings_so_far
+from relight.engine.opening import PACE_REGAINED, findings_so_far, is_followed
+from relight.engine.outcomes import withdraw
 from relight.engine.recording import record_verdict
 from relight.engine.trouble import pace_before, pace_now, slow_since, slowness_of
 from relight.engine.turns import Turn, close
 from relight.engine.witnesses import BEFORE_TROUBLE, ask, is_awaited, is_fresh, newest
+from relight.model.advice import StatusReason
 from relight.model.audit import Topic
-from relight.model.findings import Finding
+from relight.model.findings import Finding, Kind
 from relight.model.incidents import Incident, Phase, Plan
 from relight.model.instants import Instant, Span, later
 from relight.model.verdicts import Verdict
@@ -56,6 +58,22 @@ def judge_slowness(turn: Turn, attempt: AttemptCase, incident: Incident, policy:
         policy,
         ruling=reported(SLOWDOWN_REPORTED, verdict, why),
     )
+
+
+def withdraw_if_well(turn: Turn, attempt: AttemptCase, policy: Policy) -> bool:
+    """Withdraw the active advice on a slow attempt that has its old pace again; tell whether."""
+    incident = attempt.incident
+    if incident is None or incident.kind is not Kind.SLOW or incident.phase is not Phase.ADVISED:
+        return False
+    told = slowness_of(incident)
+    if not told or is_followed(attempt):
+        return False
+    since = slow_since(attempt, told[0], policy.slow_for)
+    if not _has_regained_pace(turn, attempt, policy, since, told[-1]):
+        return False
+    sentence = "It steps at its old pace again: there is nothing to restart it for."
+    withdraw(turn, attempt.number, StatusReason.SUPERSEDED, sentence)
+    return True
 
 
 def _is_news(attempt: AttemptCase, slowness: Finding) -> bool:

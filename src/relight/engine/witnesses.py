@@ -98,6 +98,7 @@ def ask(  # noqa: PLR0913 - what is asked, about when, and why
             silent_since=silent_since,
             slow_since=slow_since,
             started_at=attempt.running_at,
+            gpus_per_node=attempt.fact.gpus_per_node,
             uid=attempt.fact.uid,
             flight_recorder=path if witness is Witness.FLIGHT_RECORDER else "",
         )
@@ -110,6 +111,24 @@ def ask(  # noqa: PLR0913 - what is asked, about when, and why
 def newest(attempt: AttemptCase, occasion: Occasion) -> Instant | None:
     """Return when witnesses were last asked on an occasion, None when they never were."""
     return max((one.asked_at for one in attempt.looks if one.occasion is occasion), default=None)
+
+
+def sights(attempt: AttemptCase, since: Instant) -> tuple[Look, ...]:
+    """Return the looks at metrics from ``since`` on, while it lived, that saw anything."""
+    return tuple(
+        one
+        for one in attempt.looks
+        if one.witness is Witness.TELEMETRY
+        and one.occasion is Occasion.LIVING
+        and one.answered_at is not None
+        and not one.unseen
+        and one.asked_at >= since
+    )
+
+
+def newest_sight(attempt: AttemptCase, since: Instant) -> Look | None:
+    """Return the last of those looks, None when there was none."""
+    return next(reversed(sights(attempt, since)), None)
 
 
 def is_fresh(turn: Turn, attempt: AttemptCase, policy: Policy) -> bool:

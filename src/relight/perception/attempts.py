@@ -32,6 +32,7 @@ from relight.perception.progress.states import ProgressState
 from relight.perception.progress.tallies import Tally
 from relight.perception.rhythm.beats import MOST_PULSES, Beats, BeatsState
 from relight.perception.rhythm.following import excuse, follow
+from relight.perception.rhythm.paces import width_of
 from relight.perception.rhythm.states import Rhythm
 from relight.perception.rhythm.watching import judge
 
@@ -92,6 +93,8 @@ def perceive(  # noqa: PLR0913 - what is heard, with what ears, and what is made
     With ``allowances`` it is judged whether the attempt is silent, slow or in numeric trouble:
     for that, it is to be called at each round, without readings too when files were looked at
     and held nothing new. ``earlier`` are the usual seconds of one step of the attempts before.
+    Without ``allowances`` nobody waits for the attempt: no pulses are made, and up to ``now``
+    nothing is expected of it.
 
     Where a log tells a step on most of its lines, some of them are enough; ``grid`` says
     which; without one none is left out, which shows that the figures are the same.
@@ -102,8 +105,8 @@ def perceive(  # noqa: PLR0913 - what is heard, with what ears, and what is made
     """
     files = dict(state.files)
     unseen = dict(state.unseen)
-    memory = _memory(state, now, grid)
-    rhythm = state.rhythm
+    beats = None if allowances is None else Beats(state.beats, now)
+    memory = _memory(state, grid, beats)
     ends: dict[str, bool] = {}
     has_grown = False
     for reading in readings:
@@ -118,46 +121,43 @@ def perceive(  # noqa: PLR0913 - what is heard, with what ears, and what is made
                 unseen[reading.file] = reading.why
             case _:
                 assert_never(reading)
+    if allowances is None or beats is None:
+        begun = state.rhythm.since is not None
+        rhythm = excuse(state.rhythm, now) if begun else state.rhythm
+        return _perceived(state, files, unseen, memory, rhythm)
     rhythm = follow(
         state.rhythm,
-        memory.beats.pulses,
+        beats.pulses,
         now,
         is_behind=not all(ends.values()),
         has_grown=has_grown,
+        width=width_of(allowances),
     )
-    if allowances is None:
-        rhythm = excuse(rhythm, now)
-    else:
-        found = judge(
-            rhythm,
-            now,
-            attempt=ears.attempt,
-            allowances=allowances,
-            heard_at=now if _were_heard(rhythm, ends) else None,
-            earlier=earlier,
-            tails=_last_lines(rhythm, files),
-        )
-        rhythm = found.rhythm
-        memory.findings += found.findings
-    return _perceived(state, files, unseen, memory, rhythm)
+    found = judge(
+        rhythm,
+        now,
+        attempt=ears.attempt,
+        allowances=allowances,
+        heard_at=now if _were_heard(rhythm, ends) else None,
+        earlier=earlier,
+        tails=_last_lines(rhythm, files),
+    )
+    memory.findings += found.findings
+    return _perceived(state, files, unseen, memory, found.rhythm)
 
 
 def conclude(state: PerceptionState, now: Instant, ears: Ears) -> Perceived:
     """Return what the unfinished last line of each file tells, once nothing more is to come."""
     files = dict(state.files)
-    memory = _memory(state, now, GRID)
+    memory = _memory(state, GRID, None)
     for name, file in state.files.items():
         files[name] = Listener(file, memory, ears, now).finish(name)
-    rhythm = follow(state.rhythm, memory.beats.pulses, now)
-    return _perceived(state, files, dict(state.unseen), memory, rhythm)
+    return _perceived(state, files, dict(state.unseen), memory, state.rhythm)
 
 
-def _memory(state: PerceptionState, now: Instant, grid: Grid | None) -> Memory:
+def _memory(state: PerceptionState, grid: Grid | None, beats: Beats | None) -> Memory:
     return Memory(
-        counts=dict(state.counts),
-        progress=Tally(state.progress_state),
-        grid=grid,
-        beats=Beats(state.beats, now),
+        counts=dict(state.counts), progress=Tally(state.progress_state), grid=grid, beats=beats
     )
 
 
@@ -181,12 +181,13 @@ def _perceived(
     memory: Memory,
     rhythm: Rhythm,
 ) -> Perceived:
+    beats = memory.beats
     after = PerceptionState(
         files=files,
         counts=memory.counts,
         progress_state=memory.progress.frozen(),
         unseen=unseen,
-        beats=memory.beats.frozen(),
+        beats=before.beats if beats is None else beats.frozen(),
         rhythm=rhythm,
     )
     progress = after.progress
@@ -195,5 +196,5 @@ def _perceived(
         findings=tuple(memory.findings),
         progress=progress,
         progress_changed=progress != before.progress,
-        pulses=tuple(memory.beats.pulses[-MOST_PULSES:]),
+        pulses=() if beats is None else tuple(beats.pulses[-MOST_PULSES:]),
     )

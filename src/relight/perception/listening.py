@@ -21,8 +21,9 @@ from relight.perception.progress.besides import clock_of, take_beside
 from relight.perception.progress.readings import read_line, read_other, time_of_day
 from relight.perception.progress.runs import RunTally
 from relight.perception.progress.sampling import Step, steps_of
-from relight.perception.progress.tallies import Moment
+from relight.perception.progress.tallies import Moment, step_named
 from relight.perception.ranks import Hosts, heard_in
+from relight.perception.rhythm.beats import Beats
 from relight.perception.rhythm.figures import figures_in
 from relight.perception.shapes import SHAPES
 from relight.perception.shapes.entries import Says
@@ -259,32 +260,38 @@ class Listener:
         if step is not None:
             is_trouble = any(_is_trouble(hit.rule) for hit in heard.hits)
             has_counted = self._progress(unit, step, shown, is_failure=is_trouble)
-        if heard.shapes:
-            self._pulses(heard.shapes, shown, has_counted=has_counted)
+        if heard.shapes and self._memory.beats is not None:
+            self._pulses(self._memory.beats, heard.shapes, unit, shown, has_counted=has_counted)
 
-    def _pulses(self, shapes: Sequence[int], shown: str, *, has_counted: bool) -> None:
+    def _pulses(
+        self, beats: Beats, shapes: Sequence[int], unit: Unit, shown: str, *, has_counted: bool
+    ) -> None:
         """Tell the rhythm what a line says, but for what its step has told already."""
         at = printed_time(shown)
-        for number in shapes:
-            says = SHAPES[number].says
-            if not (has_counted and says in _BESIDE_A_STEP):
-                self._memory.beats.said(says, shown, at, self._memory.progress.last_step)
+        steps = (step_named(number, unit.data) for number in shapes)
+        named = next((step for step in steps if step is not None), None)
+        told = {SHAPES[number].says for number in shapes}
+        if has_counted:
+            told -= _BESIDE_A_STEP
+        beats.said(told, shown, at, named, self._memory.progress.last_step)
 
     def _progress(self, unit: Unit, step: Step, shown: str, *, is_failure: bool) -> bool:
         """Count a line that may tell a step; return whether it told one."""
         tallies = (self._runs.tally, self._memory.progress)
+        beats = self._memory.beats
         at = printed_time(shown)
         of_day = time_of_day(unit.data) if at is None else None
         moment = Moment(at, clock_of(at, of_day, self._now), step.frame)
         for number in step.numbers:
-            if take_beside(number, unit.data, moment, tallies):
-                figures = figures_in(shown)
-                self._memory.beats.beside(figures, shown, at, self._memory.progress.last_step)
+            is_measure = take_beside(number, unit.data, moment, tallies)
+            if is_measure and beats is not None:
+                beats.beside(figures_in(shown), shown, at, self._memory.progress.last_step)
         told = step.told
         if not step.was_read:
             told = read_line(step.numbers, unit.data, is_failure=is_failure)
         if told is None:
-            self._other(step, unit, at)
+            if beats is not None:
+                _other(beats, step, unit, at)
             return False
         if told.clock is not None:
             moment = moment._replace(clock=told.clock)
@@ -294,18 +301,11 @@ class Listener:
         self._runs.tally.step(told, moment, shown)
         moment = moment._replace(at=at or self._now)
         stepped = self._memory.progress.step(told, moment, shown)
-        if stepped is not None:
+        if stepped is not None and beats is not None:
             counted = self._memory.progress.counted(stepped, told, moment)
             place = Place(file=self._name, offset=unit.offset, line=unit.line)
-            self._memory.beats.counted(counted, shown, at, place)
+            beats.counted(counted, shown, at, place)
         return True
-
-    def _other(self, step: Step, unit: Unit, at: Instant | None) -> None:
-        if not self._memory.beats.wants_others:
-            return
-        moved = read_other(step.numbers, unit.data)
-        if moved is not None:
-            self._memory.beats.moved(moved, at)
 
     def _open(self, line: _Line, tracebacks: dict[str, Traceback]) -> None:
         tracebacks.pop(line.voice.key, None)
@@ -365,6 +365,14 @@ class Listener:
     def _found(self, finding: Finding) -> None:
         self._memory.findings.append(finding)
         self._runs.found(is_failure=_is_failure(finding))
+
+
+def _other(beats: Beats, step: Step, unit: Unit, at: Instant | None) -> None:
+    if not beats.wants_others:
+        return
+    moved = read_other(step.numbers, unit.data)
+    if moved is not None:
+        beats.moved(moved, at)
 
 
 def _forget_old(tracebacks: dict[str, Traceback], line: int) -> None:

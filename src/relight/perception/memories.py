@@ -23,7 +23,8 @@ class Memory:
     progress: Tally
     grid: Grid | None
     """Which lines are read where a log tells a step on most of them; None for all."""
-    beats: Beats
+    beats: Beats | None
+    """What shows that work goes on; None where nobody waits for more."""
     findings: list[Finding] = field(default_factory=list)
 
     def may_tell(self, rule: str, mark: str) -> int:

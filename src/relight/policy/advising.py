@@ -21,6 +21,9 @@ LONGEST_BACKOFF = seconds(86_400)
 """A doubled wait ends here: a scheduler that requeues by itself can restart a job any number
 of times, and an instant must stay one that can be written down."""
 
+REPORT_ONLY = "report-only"
+"""The code of an end that is left to a person."""
+
 _MOST_DOUBLINGS = 40
 _JUDGED = frozenset({Domain.APPLICATION, Domain.USER, Domain.UNKNOWN})
 _SHARED = frozenset({Domain.STORAGE, Domain.NETWORK, Domain.SCHEDULER, Domain.SYSTEM_SOFTWARE})
@@ -30,12 +33,16 @@ _EXCLUDES = frozenset({Remedy.RESTART_EXCLUDING_NODE, Remedy.RESTART_EXCLUDING_N
 class Past(Record, frozen=True, kw_only=True):
     """One earlier failed attempt, as far as a retry is judged by it.
 
+    ``cause`` is its verdict's, empty where not known. ``blamed`` are the nodes that its verdict
+    named where it was of the hardware: what comes without them is another failure.
     ``gained`` says that it completed a step or checkpoint beyond all attempts before it;
     ``restarted`` that relight advised a restart after it and the job did start again.
     """
 
     number: int
     fingerprint: str
+    cause: str = ""
+    blamed: tuple[str, ...] = ()
     nodes: tuple[str, ...] = ()
     gained: bool = False
     restarted: bool = False
@@ -105,7 +112,7 @@ def _nothing_to_recover(verdict: Verdict) -> Ruling | None:
     if verdict.remedy is Remedy.END:
         return _none("nothing-to-recover", f"Nothing to recover: {verdict.sentence}.")
     if verdict.remedy is Remedy.REPORT:
-        return _none("report-only", f"Left to a person: {verdict.sentence}.")
+        return _none(REPORT_ONLY, f"Left to a person: {verdict.sentence}.")
     return None
 
 
@@ -166,11 +173,16 @@ def _same_before(verdict: Verdict, around: Circumstances) -> Past | None:
     if around.gained:
         return None
     for past in reversed(around.history):
-        if past.fingerprint == verdict.fingerprint:
+        if _is_alike(past, verdict):
             return past
         if past.gained:
             return None
     return None
+
+
+def _is_alike(past: Past, verdict: Verdict) -> bool:
+    is_same = past.fingerprint == verdict.fingerprint and past.cause in ("", verdict.cause)
+    return is_same and not past.blamed
 
 
 def _budget_spent(verdict: Verdict, policy: Policy, around: Circumstances) -> Ruling | None:

@@ -84,6 +84,21 @@ def test_what_else_a_line_says_is_a_pulse(line: str, beat: Beat) -> None:
     assert beat in [one.what for one in pulses_of("iter 10: loss 6.1, time 99.0ms", line)]
 
 
+def test_a_checkpoint_names_the_step_that_it_is_of_and_not_the_last_one() -> None:
+    step = MEGATRON.format(second=1, step=49, loss="6.5E+00", norm="1.25")
+    _, saving = pulses_of(step, "saving checkpoint at iteration      50 to /srv/ckpt in torch_dist")
+    assert (saving.what, saving.step) == (Beat.SAVING, 50)
+
+
+def test_where_nobody_waits_for_more_no_pulses_are_made() -> None:
+    line = MEGATRON.format(second=1, step=49, loss="6.5E+00", norm="1.25").encode() + b"\n"
+    reading = Reading(file=FILE, offset=0, data=line, mark=Mark(offset=len(line)))
+    perceived = perceive(PerceptionState(), [reading], NOW, EARS)
+    assert perceived.progress.best_step == 49
+    assert perceived.pulses == ()
+    assert perceived.state.rhythm == PerceptionState().rhythm
+
+
 def test_words_without_a_meaning_for_the_rhythm_are_no_pulse() -> None:
     quiet = (
         "evaluation strategy is steps",

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from relight.model.allowances import Allowances
 from relight.model.findings import Domain, Finding, Kind, Remedy
-from relight.model.instants import Instant, from_unix, in_seconds
+from relight.model.instants import Instant, from_unix, in_seconds, seconds
 from relight.model.jobs import AttemptKey, JobKey
 from relight.model.pulses import Beat, Pulse
 from relight.perception.rhythm.following import excuse, follow
@@ -49,8 +49,15 @@ def steps(
 class Life:
     """An attempt that is listened to each ``POLL`` seconds."""
 
-    def __init__(self, *, prints_times: bool = True, earlier: float | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        prints_times: bool = True,
+        earlier: float | None = None,
+        allowed: Allowances = ALLOWED,
+    ) -> None:
         self.rhythm = Rhythm()
+        self._allowed = allowed
         self.now = 0.0
         self.found: list[tuple[float, Finding]] = []
         self._prints_times = prints_times
@@ -95,7 +102,7 @@ class Life:
             heard,
             now,
             attempt=ATTEMPT,
-            allowances=ALLOWED,
+            allowances=self._allowed,
             heard_at=now,
             earlier=self._earlier,
             has_grown=bool(heard),
@@ -169,6 +176,45 @@ HEALTHY = {
         *[Told(10, Beat.MOVED) for _ in range(360)],
         *steps(50, 2.0, first=51),
     ],
+    "one rank says that it saves before another tells the step": [
+        *steps(49, 2.0),
+        Told(2.0, Beat.SAVING, step=50),
+        Told(0.1, step=50),
+        Told(600, Beat.SAVED, step=50),
+        *steps(50, 2.0, first=51),
+    ],
+    "one rank says that it evaluates, but not when, before another tells the step": [
+        *steps(49, 2.0),
+        Told(2.0, Beat.EVALUATING),
+        Told(0.1, step=50),
+        Told(600, step=51),
+        *steps(50, 2.0, first=52),
+    ],
+    "an evaluation told only at its end follows a checkpoint, the third time": [
+        told
+        for turn in range(3)
+        for told in (
+            *steps(50, 2.0, first=1 + 50 * turn),
+            Told(1, Beat.SAVING),
+            Told(30, Beat.SAVED),
+            Told(100 + turn, Beat.EVALUATED),
+        )
+    ],
+    "it restarts in place again, which takes longer to be told": [
+        *steps(60, 2.0),
+        Told(80, Beat.RESUMED),
+        Told(100, step=41),
+        *steps(60, 2.0, first=42),
+        Told(150, Beat.RESUMED),
+        Told(100, step=81),
+        *steps(60, 2.0, first=82),
+    ],
+    "it restarts in place from the step before and says nothing": [
+        *steps(60, 2.0),
+        Told(100, step=59),
+        *steps(3, 2.0, first=60),
+        Told(115, step=64),
+    ],
     "an epoch ends with half an hour of something else": [
         *[Told(2.0, step=number, total=100) for number in range(1, 101)],
         Told(1750, step=101, total=100),
@@ -218,6 +264,13 @@ def test_other_work_puts_a_silence_off_but_not_for_ever() -> None:
     life = Life().live([*steps(50, 2.0), *[Told(5, Beat.MOVED) for _ in range(200)]])
     ((at, _),) = life.of(Kind.HANG)
     assert 100 + 3 * 120 - 10 <= at <= 100 + 3 * 120 + 20
+
+
+def test_a_checkpoint_beside_the_steps_is_over_with_the_next_ones() -> None:
+    life = Life().live([*steps(50, 2.0), Told(0.5, Beat.SAVING, step=50)])
+    life.live(steps(10, 2.0, first=51), then=400)
+    ((_, told),) = life.of(Kind.HANG)
+    assert told.fingerprint == "no-progress|phase=steady"
 
 
 def test_what_was_not_listened_to_is_not_silent() -> None:
@@ -271,6 +324,25 @@ def test_a_slowdown_is_told_within_ten_minutes_once_and_again_after_it_has_passe
     assert life.of(Kind.HANG) == []
 
 
+def test_a_slowdown_is_told_as_soon_as_policy_wants() -> None:
+    brisk = Allowances(floor=seconds(10), slow_for=seconds(30))
+    life = Life(allowed=brisk).live(steps(240, 0.21))
+    onset = life.now
+    life.live(steps(250, 0.42, first=241))
+    ((at, told),) = life.found
+    assert told.rule == "slowdown"
+    assert 30 <= at - onset <= 60
+
+
+@pytest.mark.parametrize("lasts", [100, 200, 280])
+def test_slow_steps_that_pass_before_policy_minds_are_not_told(lasts: float) -> None:
+    life = Life().live(steps(900, 2.0))
+    slow = int(lasts / 3.6)
+    life.live(steps(slow, 3.6, first=901))
+    life.live(steps(300, 2.0, first=901 + slow))
+    assert life.found == []
+
+
 def test_a_slowdown_by_waiting_for_data_says_so() -> None:
     life = Life().live(steps(900, 2.0, data_seconds=0.1))
     life.live(steps(400, 2.6, first=901, data_seconds=0.7))
@@ -304,6 +376,14 @@ NUMERIC = {
         [*[2.0 + 0.01 * (n % 7) for n in range(80)], *[9.0] * 10],
         "loss-spike",
     ),
+    "a jump that stays, early": (
+        [*[2.0 + 0.01 * (n % 7) for n in range(20)], *[9.0] * 10],
+        "loss-spike",
+    ),
+    "a jump of what is nought in single precision": (
+        [*[10.0 ** -(n / 5) for n in range(120)], *[1e-24] * 80, *[1e-18] * 20],
+        None,
+    ),
     "a jump of two lines": (
         [*[2.0 + 0.01 * (n % 7) for n in range(80)], 9.0, 9.0, *[2.0] * 20],
         None,
@@ -319,7 +399,7 @@ def test_losses_are_judged(name: str) -> None:
     found = [one for _, one in Life().live(losses(values)).found]
     assert [one.rule for one in found] == ([] if rule is None else [rule])
     if found:
-        assert found[0].step == {"loss-not-a-number": 21, "loss-spike": 81}[found[0].rule]
+        assert found[0].step == 1 + next(n for n, one in enumerate(values) if not one < 5)
         assert found[0].domain is Domain.APPLICATION
 
 

@@ -35,6 +35,11 @@ LATE = {UTIL: "0x19 100x8", TENSOR: "0x28", POWER: "70x19 280x8"}
 STOPPED = {UTIL: "100x19 0x3", TENSOR: "0.45x19 0x3", POWER: "650x19 90x3"}
 HALF = {UTIL: "100x19 40x8", TENSOR: "0.45x19 0x8", POWER: "650x19 280x8"}
 STREAMS = {UTIL: "100x28", TENSOR: "0x28", DRAM: "0.6x28", POWER: "400x28"}
+EVALUATES = {UTIL: "100x19 60x8", TENSOR: "0.45x19 0.02x8", DRAM: "0.4x19 0.3+0.01x8"}
+GENERATES = {UTIL: "100x28", TENSOR: "0.45x19 0.01x8", DRAM: "0.4x19 0.7x8", POWER: "650x19 390x8"}
+SPINS_WITHOUT_PROFILE = {UTIL: "100x28", POWER: "650x19 280x8"}
+BUSY_AT_FULL_POWER = {UTIL: "100x28", POWER: "650x28"}
+STIRS = {UTIL: "100x28", TENSOR: "0.45x19 0x8", DRAM: "0.4x19 0.07x8", POWER: "650x19 280x8"}
 STREAM_SPINS = {UTIL: "100x28", TENSOR: "0x28", DRAM: "0.6x19 0x8", POWER: "400x19 200x8"}
 TALKS = {**SPINS, TRAFFIC: "9000000x28"}
 QUIET = {**SPINS, TRAFFIC: "9000000x19 0x8"}
@@ -124,6 +129,12 @@ PATTERNS = [
     pytest.param(job(usual=STREAMS), "gpus-work", id="a job without tensor cores works"),
     pytest.param(job(usual=WORKS, n1g0=HALF), "gpus-work", id="most work"),
     pytest.param(job(n1g0=GONE), "gpus-spin", id="one that cannot be seen among spinning ones"),
+    pytest.param(job(usual=EVALUATES), "gpus-work", id="an evaluation, by its memory"),
+    pytest.param(job(usual=GENERATES), "gpus-work", id="text is generated token by token"),
+    pytest.param(job(n1g0=EVALUATES), "gpus-work", id="one evaluates and the others wait for it"),
+    pytest.param(job(usual=SPINS_WITHOUT_PROFILE), "gpus-spin", id="less power at full use"),
+    pytest.param(job(usual=BUSY_AT_FULL_POWER), "", id="full use and the usual power, no more"),
+    pytest.param(job(usual=STIRS), "", id="memory that is neither still nor at work"),
     pytest.param(job(usual=TALKS), "", id="tensor cores rest and traffic goes on"),
     pytest.param(job(n1=IDLES, n2=IDLES, n3=IDLES), "", id="more than half idle"),
     pytest.param(job(n1g0=IDLES, n2g0=IDLES), "", id="idle ones on several nodes"),
@@ -259,6 +270,61 @@ def test_metrics_that_stop_for_more_or_less_than_a_node_are_not(
     gpus: dict[tuple[str, str], Gpu],
 ) -> None:
     assert not [one for one in judged(series_of(gpus)) if one.rule == "telemetry-gone"]
+
+
+MACHINE = {"node_boot_time_seconds": "100x28"}
+MACHINE_GONE = {"node_boot_time_seconds": "100x19"}
+EARLY = {UTIL: "100x9", TENSOR: "0.45x9", POWER: "650x9"}
+EIGHT_NODES = tuple(f"node-{number}" for number in range(1, 9))
+
+
+def machines(**others: Gpu) -> dict[tuple[str, str], Gpu]:
+    return {(node, ""): others.get(f"n{node[-1]}", MACHINE) for node in NODES}
+
+
+@pytest.mark.parametrize(
+    ("gpus", "role"),
+    [
+        pytest.param({**job(n2=GONE), **machines(n2=MACHINE_GONE)}, Role.EITHER, id="both at once"),
+        pytest.param(job(n2=GONE), Role.SYMPTOM, id="the only exporter"),
+        pytest.param(
+            {**job(n2=GONE), **machines(n2={"node_boot_time_seconds": "100x9"})},
+            Role.SYMPTOM,
+            id="one long before the other",
+        ),
+    ],
+)
+def test_a_node_is_surely_gone_where_all_its_exporters_stop_together(
+    gpus: dict[tuple[str, str], Gpu], role: Role
+) -> None:
+    (found,) = (one for one in judged(series_of(gpus)) if one.rule == "telemetry-gone")
+    assert (found.nodes, found.role) == (("node-2",), role)
+
+
+@pytest.mark.parametrize(
+    "gpus",
+    [
+        pytest.param(job(n2=EARLY), id="steps were completed after its metrics stopped"),
+        pytest.param(job(usual=WORKS, n2=GONE), id="the others work"),
+        pytest.param(job(n2=GONE, n3=EVALUATES), id="one node works and the others wait for it"),
+    ],
+)
+def test_a_node_that_the_job_goes_on_after_is_not_gone(gpus: dict[tuple[str, str], Gpu]) -> None:
+    assert not [one for one in judged(series_of(gpus)) if one.nodes]
+
+
+@pytest.mark.parametrize(("count", "named"), [(1, 1), (2, 2), (3, 0)])
+def test_a_quarter_of_the_nodes_may_be_gone_and_more_are_a_shared_trouble(
+    count: int, named: int
+) -> None:
+    gpus = {(node, "0"): GONE if n < count else SPINS for n, node in enumerate(EIGHT_NODES)}
+    found = judged(series_of(gpus), window(EIGHT_NODES))
+    assert len([one for one in found if one.rule == "telemetry-gone"]) == named
+
+
+def test_an_idle_gpu_is_named_though_another_node_was_not_scraped_since_before() -> None:
+    (found,) = judged(series_of(job(n3g5=IDLES, n2=EARLY)))
+    assert (found.rule, found.nodes) == ("gpu-idle-among-busy", ("node-3",))
 
 
 def test_an_exporter_that_stops_is_no_node_that_stops() -> None:

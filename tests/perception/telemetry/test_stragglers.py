@@ -75,7 +75,7 @@ ODD = [
     pytest.param({THERMAL: "0x19 0+20000000000x9"}, "gpu-throttled", id="time throttled"),
     pytest.param({POWER: "640x19 400x9"}, "gpu-power-low", id="power"),
     pytest.param({HEAT: "62x19 88x9", CLOCK: "1980x19 1860x9"}, "gpu-hot", id="heat"),
-    pytest.param({WIDTH: "8x29"}, "pcie-narrow", id="width"),
+    pytest.param({WIDTH: "16x19 8x9"}, "pcie-narrow", id="width"),
     pytest.param({SYMBOLS: "3x19 3+40x9"}, "link-errors-rising", id="symbol errors"),
 ]
 
@@ -101,13 +101,13 @@ def test_what_all_nodes_share_blames_none(odd: dict[str, str], rule: str) -> Non
 
 def test_one_gpu_of_the_only_node_is_held_against_its_neighbours() -> None:
     window = msgspec.structs.replace(WINDOW, allocation=Allocation(nodes=("node-1",)))
-    (found,) = judged(job(nodes=("node-1",), n1g7={CLOCK: "1155x29"}), window)
+    (found,) = judged(job(nodes=("node-1",), n1g7={CLOCK: "1980x19 1155x9"}), window)
     assert (found.rule, found.devices) == ("gpu-clock-low", ("7",))
 
 
 def test_two_nodes_with_one_gpu_each_are_enough() -> None:
     window = msgspec.structs.replace(WINDOW, allocation=Allocation(nodes=NODES[:2]))
-    (found,) = judged(job(1, NODES[:2], n2={CLOCK: "1155x29"}), window)
+    (found,) = judged(job(1, NODES[:2], n2={CLOCK: "1980x19 1155x9"}), window)
     assert found.nodes == ("node-2",)
 
 
@@ -134,18 +134,50 @@ NOBODY = [
 ]
 
 
+AS_EVER = [
+    pytest.param({CLOCK: "1410x29"}, id="clock"),
+    pytest.param({CLOCK: "1410x19 1350x9"}, id="a clock that was low and fell a little"),
+    pytest.param({REASONS: "72x29"}, id="reasons"),
+    pytest.param({THERMAL: "0+20000000000x28"}, id="time throttled"),
+    pytest.param({POWER: "400x29"}, id="power"),
+    pytest.param({HEAT: "88x29", CLOCK: "1860x29"}, id="heat"),
+    pytest.param({WIDTH: "8x29"}, id="width"),
+    pytest.param({SYMBOLS: "3+40x28"}, id="symbol errors"),
+]
+
+
+@pytest.mark.parametrize("odd", AS_EVER)
+def test_what_was_so_before_does_not_explain_a_change(odd: dict[str, str]) -> None:
+    assert judged(job(n3g2=odd)) == ()
+
+
+def test_where_it_was_slow_from_its_start_on_only_the_hardwares_own_word_counts() -> None:
+    window = msgspec.structs.replace(WINDOW, started_at=WINDOW.slow_since)
+    low = {CLOCK: "1410x29", WIDTH: "8x29", SYMBOLS: "3+40x28", THERMAL: "0+20000000000x28"}
+    assert judged(job(n3g2=low), window) == ()
+    (found,) = judged(job(n3g2={**low, REASONS: "72x29"}), window)
+    assert (found.rule, found.nodes) == ("gpu-throttled", ("node-3",))
+
+
+def test_one_that_falls_from_a_level_of_its_own_is_named() -> None:
+    (found,) = judged(job(n3={CLOCK: "1410x19 1100x9"}))
+    assert found.sentence == (
+        "GPUs 0, 1, 2, 3, 4, 5, 6 and 7 of node-3 run at a lower clock than their peers."
+    )
+
+
 @pytest.mark.parametrize("odd", NOBODY)
 def test_what_is_no_fault_is_not_told(odd: dict[str, str]) -> None:
     assert judged(job(n3g2=odd)) == ()
 
 
 def test_half_of_the_nodes_are_two_kinds_and_no_fault() -> None:
-    slow = {CLOCK: "1155x29"}
+    slow = {CLOCK: "1980x19 1155x9"}
     assert judged(job(n1=slow, n2=slow)) == ()
 
 
 def test_odd_gpus_on_most_nodes_are_no_single_nodes_fault() -> None:
-    slow = {CLOCK: "1155x29"}
+    slow = {CLOCK: "1980x19 1155x9"}
     assert {node for one in judged(job(n1g0=slow, n2g0=slow)) for node in one.nodes} == {
         "node-1",
         "node-2",
@@ -174,7 +206,7 @@ def test_a_peer_that_is_not_seen_counts_as_one_that_is_alike() -> None:
 
 
 def test_nobody_is_compared_with_peers_that_are_not_seen() -> None:
-    series = job(n3={CLOCK: "1155x29"})
+    series = job(n3={CLOCK: "1980x19 1155x9"})
     seen = [one for one in series if one.metric != CLOCK or one.node in ("node-3", "node-1")]
     assert judged(seen) == ()
 

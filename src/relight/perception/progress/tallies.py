@@ -207,7 +207,7 @@ class Tally:
 
     def heard(self, number: int, line: bytes) -> None:
         """Take in a line of the shape of that number in ``SHAPES``."""
-        step = step_of(captured(_reads(number), line))
+        step = step_named(number, line)
         says = SHAPES[number].says
         if says in _OF_CHECKPOINTS:
             self._checkpoint(says, step)
@@ -250,6 +250,11 @@ class Tally:
         best = self._state.best_checkpoint
         if step is not None and (best is None or step > best):
             self._state = msgspec.structs.replace(self._state, best_checkpoint=step)
+
+
+def step_named(number: int, line: bytes) -> int | None:
+    """Return the step that a line of the shape of that number in ``SHAPES`` names."""
+    return step_of(captured(_reads(number), line))
 
 
 @cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from types import MappingProxyType
 
 import msgspec
@@ -65,18 +66,32 @@ class Beats:
         """Return the state to go on from."""
         return BeatsState(believed=self._believed, others=self._others, moved_at=self._moved_at)
 
-    def said(self, says: Says, line: str, at: Instant | None, step: int | None) -> None:
-        """Take in a line that tells something else than a step."""
-        if says is Says.NAN:
-            self.beside(figures_in(line), line, at, step)
-            return
-        beat = BEATS.get(says)
-        if beat is None:
-            return
-        scale = scale_in(line) if beat is Beat.SKIPPED else None
-        self.pulses.append(
-            Pulse(what=beat, heard_at=self._now, at=at, step=step, scale=scale, text=line[:_SHOWN])
-        )
+    def said(
+        self,
+        says: AbstractSet[Says],
+        line: str,
+        at: Instant | None,
+        named: int | None,
+        last: int | None,
+    ) -> None:
+        """Take in a line that tells something else than a step, perhaps in two ways.
+
+        ``named`` is the step that it names, ``last`` the one that was completed last.
+        """
+        if Says.NAN in says:
+            self.beside(figures_in(line), line, at, last)
+        told = dict.fromkeys(beat for one, beat in BEATS.items() if one in says)
+        for beat in told:
+            self.pulses.append(
+                Pulse(
+                    what=beat,
+                    heard_at=self._now,
+                    at=at,
+                    step=last if named is None else named,
+                    scale=scale_in(line) if beat is Beat.SKIPPED else None,
+                    text=line[:_SHOWN],
+                )
+            )
 
     def counted(self, counted: Counted, line: str, at: Instant | None, place: Place) -> None:
         """Take in that a counter has moved: the believed one's steps are pulses of a step."""

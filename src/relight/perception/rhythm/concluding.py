@@ -26,7 +26,11 @@ _NEAR = 100
 def hang_of(
     rhythm: Rhythm, silent: Silence, attempt: AttemptKey, now: Instant, tails: Sequence[str]
 ) -> Finding:
-    """Return the finding of a silence. Its id is that of the attempt and of the last step."""
+    """Return the finding of a silence.
+
+    Its id is that of the attempt, of the last step and of when the silence began: after a pause
+    that was allowed, the same step may be followed by a second one.
+    """
     return Finding(
         id=_id(attempt, NO_PROGRESS, rhythm.place, silent.since),
         detector=SILENCE,
@@ -115,8 +119,8 @@ _FAMILIES = {
 
 
 def _id(attempt: AttemptKey, rule: str, place: Place | None, number: int) -> str:
-    where = ("", str(number)) if place is None else (place.file, str(place.offset))
-    return digest(str(attempt), rule, *where)
+    where = ("", "") if place is None else (place.file, str(place.offset))
+    return digest(str(attempt), rule, *where, str(number))
 
 
 def _last_step(rhythm: Rhythm) -> tuple[Evidence, ...]:

@@ -11,7 +11,7 @@ from relight.model.instants import Instant, between, in_seconds, seconds
 from relight.model.pulses import Beat, Pulse
 from relight.perception.rhythm.habits import HabitsTally, Stretch
 from relight.perception.rhythm.numerics import NumbersTally
-from relight.perception.rhythm.paces import PaceTally
+from relight.perception.rhythm.paces import BIN, PaceTally
 from relight.perception.rhythm.states import Phase, Rhythm, is_time
 
 GAP = seconds(60)
@@ -21,18 +21,23 @@ FIRST_STEPS = 5
 FIRST_LINES = 3
 _FAR = 5
 """Reports by which a counter must fall to have started again: ranks overlap by one or two."""
+_SOON = 0.5
+"""Of the usual interval: a step that is told sooner was over before the pause began."""
+_LATE = 2
+"""Usual intervals after which no rank tells a step that another one has told before."""
 MOST_TROUBLES = 8
 _UNANNOUNCED = frozenset({Phase.STEADY, Phase.FIRST_STEPS})
 """Phases in which nothing but steps is waited for."""
 
 
-def follow(
+def follow(  # noqa: PLR0913 - how it was listened, beside what was heard
     rhythm: Rhythm,
     pulses: Sequence[Pulse],
     now: Instant,
     *,
     is_behind: bool = False,
     has_grown: bool = False,
+    width: float = BIN,
 ) -> Rhythm:
     """Return the rhythm after ``pulses``, in their order.
 
@@ -40,6 +45,7 @@ def follow(
     that there was nothing to hear. ``is_behind`` says that what was read did not reach the end
     of its files: then, and for what comes right after it, the moment of hearing is not that of
     writing. ``has_grown`` says that the log has grown, whatever it told.
+    ``width`` is that of the bins of its pace, in seconds.
     """
     last = rhythm.followed_at
     is_unbroken = last is not None and between(last, now) <= GAP
@@ -54,7 +60,7 @@ def follow(
             is_live=is_live,
             grew_at=now if has_grown else rhythm.grew_at,
         )
-    tally = _Tally(rhythm, now, is_live=is_live)
+    tally = _Tally(rhythm, now, PaceTally(rhythm.pace, width), is_live=is_live)
     for pulse in pulses:
         tally.take(pulse)
     return tally.frozen(is_behind=is_behind, has_grown=has_grown, is_unbroken=is_unbroken)
@@ -72,7 +78,7 @@ def excuse(rhythm: Rhythm, now: Instant) -> Rhythm:
 class _Tally:
     """Follows on from a rhythm; in between it changes in place, since pulses may be many."""
 
-    def __init__(self, rhythm: Rhythm, now: Instant, *, is_live: bool) -> None:
+    def __init__(self, rhythm: Rhythm, now: Instant, pace: PaceTally, *, is_live: bool) -> None:
         self._old = rhythm
         self._now = now
         self._is_live = is_live
@@ -86,13 +92,18 @@ class _Tally:
         self._lines = rhythm.lines
         self._announced = rhythm.announced
         self._seen = rhythm.seen
+        self._paused_after = rhythm.paused_after
+        self._paused_at = rhythm.paused_at
+        self._paused_printed_at = rhythm.paused_printed_at
+        self._covered = rhythm.covered
+        self._restarted_after = rhythm.restarted_after
         self._arrived_at = rhythm.arrived_at
         self._heard_at = rhythm.heard_at
         self._waited_in = rhythm.waited_in
         self._last: Pulse | None = None
         self._total = rhythm.total
         self._habits = HabitsTally(rhythm.habits, rhythm.mark)
-        self._pace = PaceTally(rhythm.pace)
+        self._pace = pace
         self._numbers = NumbersTally(rhythm.numbers)
 
     def frozen(self, *, is_behind: bool, has_grown: bool, is_unbroken: bool) -> Rhythm:
@@ -116,6 +127,11 @@ class _Tally:
             lines=self._lines,
             announced=self._announced,
             seen=self._seen,
+            paused_after=self._paused_after,
+            paused_at=self._paused_at,
+            paused_printed_at=self._paused_printed_at,
+            covered=self._covered,
+            restarted_after=self._restarted_after,
             arrived_at=self._arrived_at,
             heard_at=self._heard_at,
             waited_in=self._waited_in,
@@ -172,9 +188,11 @@ class _Tally:
         self._numbers.stepped()
         self._numbers.measured(pulse)
         self._arrives(pulse, step)
+        self._is_restarted(pulse)
+        is_pausing = self._is_before_pause(pulse, step)
         stretch = self._habits.step(pulse, step, is_live=self._is_live)
         if stretch is not None:
-            self._between(pulse, step, stretch)
+            self._between(pulse, step, stretch, is_pausing=is_pausing)
         self._last_steps = 1 if self._best is None else step - self._best
         self._first = step if self._first is None else self._first
         self._best = step
@@ -182,8 +200,50 @@ class _Tally:
         self._last = pulse
         self._total = pulse.total
         self._progressed_at = pulse.heard_at
+        if not is_pausing:
+            self._pauses_no_more()
+            self._enter(self._usual_phase(), pulse)
+
+    def _is_restarted(self, pulse: Pulse) -> None:
+        """Learn how long the log may stay silent before it tells of a start in place.
+
+        What was seen of it once may be twice as long, but not longer than the whole start.
+        """
+        if self._restarted_after and self._is_live and self._progressed_at is not None:
+            whole = in_seconds(pulse.heard_at - self._progressed_at)
+            self._habits.restarted(min(2 * self._restarted_after, whole))
+        self._restarted_after = 0.0
+
+    def _is_before_pause(self, pulse: Pulse, step: int) -> bool:
+        """Return whether a step was completed before the pause that was told before it.
+
+        Ranks write to one file: one says that a checkpoint of a step begins, before or after
+        another tells the step. Where the pause names no step, what is heard sooner than a step
+        can be over came before it.
+        """
+        if self._paused_after is None or not (self._announced or self._seen):
+            return False
+        if step <= self._paused_after:
+            return True
+        is_next = self._best is None or self._best <= self._paused_after
+        if not (is_next and self._is_live) or self._paused_at is None:
+            return False
+        report = self._habits.frozen().report or 0.0
+        since = pulse.heard_at - self._paused_at
+        if pulse.at is not None and self._paused_printed_at is not None:
+            since = pulse.at - self._paused_printed_at
+        return in_seconds(since) <= _SOON * report
+
+    def _pauses(self, pulse: Pulse) -> None:
+        """Note after which step a pause was told."""
+        self._paused_after = self._best if pulse.step is None else pulse.step
+        self._paused_at = pulse.heard_at
+        self._paused_printed_at = pulse.at
+
+    def _pauses_no_more(self) -> None:
         self._announced = self._seen = ""
-        self._enter(self._usual_phase(), pulse)
+        self._paused_after = self._paused_at = self._paused_printed_at = None
+        self._covered = 0.0
 
     def _behind(self, pulse: Pulse, step: int, fall: int) -> None:
         """Take in a step that is not above the best: told again, or after a restart in place."""
@@ -191,10 +251,17 @@ class _Tally:
             self._numbers.measured(pulse)
             if pulse.data_seconds is not None:
                 self._pace.waited(pulse.data_seconds * self._last_steps)
-        elif fall > _FAR * self._last_steps:
+        elif fall > _FAR * self._last_steps or self._has_stood_still(pulse):
             self._start(pulse)
             self._numbers.forget()
             self._step(pulse, step)
+
+    def _has_stood_still(self, pulse: Pulse) -> bool:
+        """Return whether a lower step is told later than any rank of the same start would."""
+        if not self._is_live or self._phase not in _UNANNOUNCED or self._progressed_at is None:
+            return False
+        due = self._habits.frozen().due
+        return due > 0 and in_seconds(pulse.heard_at - self._progressed_at) > _LATE * due
 
     def _arrives(self, pulse: Pulse, step: int) -> None:
         if not self._is_live:
@@ -216,15 +283,20 @@ class _Tally:
         done = (self._best or 0) - (self._first or 0) + 1
         return self._lines >= FIRST_LINES and done >= FIRST_STEPS
 
-    def _between(self, pulse: Pulse, step: int, stretch: Stretch) -> None:
-        """Learn from what lay between two progress lines."""
-        if Phase.EVALUATION in (self._seen, self._announced):
+    def _between(self, pulse: Pulse, step: int, stretch: Stretch, *, is_pausing: bool) -> None:
+        """Learn from what lay between two progress lines.
+
+        ``is_pausing`` says that the pause that was told comes after both.
+        """
+        said, seen = ("", "") if is_pausing else (self._announced, self._seen)
+        if Phase.EVALUATION in (seen, said):
             self._habits.evaluated()
         ends_epoch = self._phase is Phase.END_OF_EPOCH
-        is_clean = not (self._announced or self._seen or ends_epoch)
+        is_clean = not (said or seen or ends_epoch)
         if self._is_warm:
-            announced = Phase.EVALUATION if ends_epoch and not self._announced else self._announced
-            self._habits.paused(stretch, announced, self._seen)
+            announced = Phase.EVALUATION if ends_epoch and not said else said
+            covered = 0.0 if is_pausing else self._covered
+            self._habits.paused(stretch, announced, seen, covered)
         self._habits.learn(stretch, pulse, is_clean=is_clean)
         if self._is_warm and is_clean and stretch.is_whole and is_time(stretch.step_seconds):
             took = (stretch.step_seconds or 0.0) * stretch.steps
@@ -254,6 +326,7 @@ class _Tally:
             return
         self._announced = phase.value
         self._seen = ""
+        self._pauses(pulse)
         self._enter(phase, pulse)
 
     def _saved(self, pulse: Pulse) -> None:
@@ -262,7 +335,13 @@ class _Tally:
             return
         self._seen = Phase.CHECKPOINT.value
         self._progressed_at = pulse.heard_at
+        self._pauses(pulse)
         if self._phase is Phase.CHECKPOINT:
+            self._announced = ""
+            if self._is_live and self._phase_since is not None:
+                took = in_seconds(pulse.heard_at - self._phase_since)
+                self._covered += took
+                self._habits.saved(took)
             self._enter(self._usual_phase(), pulse)
 
     def _evaluated(self, pulse: Pulse) -> None:
@@ -270,16 +349,20 @@ class _Tally:
         if not self._lines:
             return
         self._seen = Phase.EVALUATION.value
+        self._pauses(pulse)
         self._enter(Phase.EVALUATION, pulse)
 
     def _start(self, pulse: Pulse) -> None:
         """Begin anew where processes start in place or a checkpoint is taken up."""
+        if self._is_live and self._phase is Phase.STEADY and self._progressed_at is not None:
+            self._restarted_after = in_seconds(pulse.heard_at - self._progressed_at)
+            self._habits.restarted(self._restarted_after)
         self._patient_at = pulse.heard_at
         self._enter(Phase.STARTUP, pulse)
         self._lines = 0
         self._first = self._best = None
         self._last_steps = 1
-        self._announced = self._seen = ""
+        self._pauses_no_more()
         self._habits.forget_mark()
         self._pace.cut()
 

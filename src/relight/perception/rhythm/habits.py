@@ -132,8 +132,20 @@ class HabitsTally:
             self._usual = median(self._times)
         return self._usual
 
-    def paused(self, stretch: Stretch, announced: str, seen: str) -> None:
-        """Learn the pause in a stretch: by what was announced, else by what it turned out to be."""
+    def saved(self, seconds: float) -> None:
+        """Learn the length of a checkpoint of which both ends were heard."""
+        self._checkpoint = max(self._checkpoint, seconds)
+
+    def restarted(self, seconds: float) -> None:
+        """Learn how long it took until the log told of a start in place."""
+        if is_time(seconds):
+            self._plain = max(self._plain, seconds)
+
+    def paused(self, stretch: Stretch, announced: str, seen: str, covered: float) -> None:
+        """Learn the pause in a stretch: by what was announced, else by what it turned out to be.
+
+        ``covered`` are seconds of it of which both ends were told.
+        """
         usual = self.usual
         if stretch.interval is None or usual is None or not stretch.is_whole:
             return
@@ -143,7 +155,7 @@ class HabitsTally:
         if Phase.EVALUATION in (announced, seen):
             self._evaluation = max(self._evaluation, beyond)
         if not announced:
-            self._plain = max(self._plain, beyond)
+            self._plain = max(self._plain, beyond - covered)
 
     def evaluated(self) -> None:
         """Count an evaluation that was seen to be over."""

@@ -117,12 +117,12 @@ def _to_the_next_line(rhythm: Rhythm, allowances: Allowances) -> Span:
 def _slack(habits: Habits, allowances: Allowances) -> float:
     """Return by how many seconds the next line may be late.
 
-    Where a line comes each so many steps, all of them may be slow: taking twice as long is a
-    slowdown and no silence.
+    Where a line comes each so many steps, or many lines come at once, all of the steps may be
+    slow: taking twice as long is a slowdown and no silence.
     """
     steps = (allowances.steps - 1) * (habits.usual or 0.0)
     strays = SIGMAS * max(spread(habits.reports), spread(habits.arrivals))
-    return max(steps, habits.report or 0.0, min(strays, MOST_SPREAD * habits.due))
+    return max(steps, habits.due, min(strays, MOST_SPREAD * habits.due))
 
 
 def _show(count: float) -> str:

@@ -27,6 +27,8 @@ LEAST_SCALE = 1.0
 OVERFLOWS = 6
 """Steps skipped in a row at the least scale: halving it has not helped."""
 WINDOW = 64
+FEWEST = 20
+"""Losses that make a usual one; what is called its spread is then off by a fifth."""
 SIGMAS = 10.0
 """Robust standard deviations above the usual loss; PaLM's and OPT's reports tell of spikes far
 beyond, and the noise of small batches stays below."""
@@ -34,6 +36,8 @@ LASTING = 5
 """Lines in a row above: single bad batches come and go."""
 _BEARABLE = 0.1
 """Of the usual loss: what is less above it is no spike, however quiet the loss was."""
+_ROUNDING = 1.2e-7
+"""Of the highest loss: below what single precision tells apart, a loss is nought (IEEE 754)."""
 _MOST_LOSS = 1e30
 
 
@@ -42,6 +46,7 @@ class NumbersTally:
 
     def __init__(self, numbers: Numbers) -> None:
         self._losses = list(numbers.losses)
+        self._highest = numbers.highest
         self._scale = numbers.scale
         self._was_skipped = numbers.was_skipped
         self._bad_losses = numbers.bad_losses
@@ -57,6 +62,7 @@ class NumbersTally:
         """Return what is to be remembered."""
         return Numbers(
             losses=tuple(self._losses),
+            highest=self._highest,
             scale=self._scale,
             was_skipped=self._was_skipped,
             bad_losses=self._bad_losses,
@@ -143,7 +149,7 @@ class NumbersTally:
         """Compare a loss with those before; what is far above is not counted among them."""
         if abs(loss) > _MOST_LOSS:
             return
-        if len(self._losses) == WINDOW and self._is_above(loss):
+        if len(self._losses) >= FEWEST and self._is_above(loss):
             self._rises(pulse, loss)
             return
         self._above = 0
@@ -151,13 +157,14 @@ class NumbersTally:
         if self._below >= LASTING:
             self._is_spiking = False
         self._losses.append(loss)
+        self._highest = max(self._highest, abs(loss))
         del self._losses[:-WINDOW]
 
     def _is_above(self, loss: float) -> bool:
         if loss <= max(self._losses):
             return False
         usual = median(self._losses)
-        if loss - usual <= _BEARABLE * abs(usual):
+        if loss - usual <= max(_BEARABLE * abs(usual), _ROUNDING * self._highest):
             return False
         sigma = SIGMA * median(abs(one - usual) for one in self._losses)
         return loss - usual > SIGMAS * sigma

@@ -1,4 +1,4 @@
-"""Keeps the pace of an attempt in bins of half a minute of steps.
+"""Keeps the pace of an attempt in bins of half a minute of steps, or less where policy wants.
 
 Pauses of known kinds, first steps and lines left out are not in it, and a bin averages over
 what comes each few steps, so that bins of a steady attempt are alike.
@@ -8,21 +8,30 @@ from __future__ import annotations
 
 from math import log
 
-from relight.model.instants import Instant
+from relight.model.allowances import Allowances
+from relight.model.instants import Instant, in_seconds
 from relight.perception.rhythm.states import Bin, Episode, Pace
 
 BIN = 30.0
-"""Seconds of steps in one bin: ten of them in the five minutes that a slowdown has to last."""
+"""Seconds of steps in one bin at most."""
+BINS = 10
+"""Bins in the time that a slowdown has to last, at least."""
 MOST_BINS = 128
 CLASSES = 100
 """Classes of the history for each factor of e: each is one per cent wide."""
 MOST_CLASSES = 500
 
 
+def width_of(allowances: Allowances) -> float:
+    """Return the seconds of steps in one bin, so that enough lie in a slowdown to be told."""
+    return min(BIN, in_seconds(allowances.slow_for) / BINS)
+
+
 class PaceTally:
     """Takes steps into bins, on from a pace."""
 
-    def __init__(self, pace: Pace) -> None:
+    def __init__(self, pace: Pace, width: float) -> None:
+        self._width = width
         self._bins = list(pace.bins)
         self._open = pace.open
         self._history = pace.history
@@ -45,7 +54,7 @@ class PaceTally:
             seconds=old.seconds + seconds,
             waited=old.waited + waited,
         )
-        if new.seconds < BIN:
+        if new.seconds < self._width:
             self._open = new
             return
         self._open = None

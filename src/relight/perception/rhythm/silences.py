@@ -13,7 +13,9 @@ JUST_NOW = seconds(30)
 SETTLED = seconds(30)
 """After a gap in listening, this long it is listened again before anything is called silent."""
 MOST_PATIENCE = 3
-"""By how many limits signs of other work can put off that a silence is told."""
+"""By how many limits signs of other work can put off that a silence is told; once steps have
+come, by no more than the policy allows for an evaluation."""
+_BEFORE_STEPS = frozenset({Phase.STARTUP, Phase.FIRST_STEPS})
 
 
 class Silence(Record, frozen=True, kw_only=True):
@@ -57,7 +59,7 @@ def silence(
     if now <= later(progressed, allowances.floor):
         return None
     limit = limit_of(rhythm, allowances)
-    if now <= _deadline(rhythm, limit, progressed):
+    if now <= _deadline(rhythm, limit, progressed, allowances):
         return None
     if not rhythm.has_stepped and not tells_steps:
         grew = rhythm.since if rhythm.grew_at is None else rhythm.grew_at
@@ -79,10 +81,15 @@ def _last_progress(rhythm: Rhythm, since: Instant) -> Instant:
     return max(progressed, rhythm.excused_at or progressed)
 
 
-def _deadline(rhythm: Rhythm, limit: Limit, progressed: Instant) -> Instant:
+def _deadline(rhythm: Rhythm, limit: Limit, progressed: Instant, allowances: Allowances) -> Instant:
     patient = max(progressed, rhythm.patient_at or progressed)
     began = max(progressed, rhythm.phase_since or progressed)
-    return min(later(patient, limit.span), later(began, Span(MOST_PATIENCE * limit.span)))
+    most = Span(MOST_PATIENCE * limit.span)
+    if rhythm.phase is Phase.EVALUATION:
+        most = min(most, Span(limit.span + allowances.evaluation))
+    elif rhythm.phase not in _BEFORE_STEPS:
+        most = max(limit.span, min(most, allowances.evaluation))
+    return min(later(patient, limit.span), later(began, most))
 
 
 def _sentence(rhythm: Rhythm, limit: Limit, span: Span) -> str:

@@ -41,8 +41,10 @@ _BLOCKS = 6
 _RECURS = 3
 """Slow stretches before, with usual ones between them: this attempt does so by itself."""
 _HALF = 0.5
-_NEARLY = 0.9
-"""Of the time that a slowdown must last: it may have begun within a bin."""
+_PASSED = 3
+"""Bins in a row that are not slow: a slowdown before them is over."""
+_HIGHEST = 2.0
+"""A bin counts as slow that is half as slow as the newest, or as slow as what is asked for."""
 _FEWEST = 4
 _MOSTLY = 0.7
 """Of the newest bins are slow, and four at least: one long pause may fill a whole stretch."""
@@ -137,7 +139,8 @@ def _judged(
         if base is None or not _is_slow(recent, base, asked):
             continue
         slow = pace.bins[_onset(pace.bins, base.pace, asked) :]
-        if sum(one.seconds for one in slow) >= _NEARLY * lasting:
+        height = _HALF * min(max(asked, _middle(recent) - base.pace), _HIGHEST * asked)
+        if _lasts(slow, base.pace + height) >= lasting:
             return _told(slow, recent, before, base)
     return None
 
@@ -227,7 +230,7 @@ def _is_slow(recent: Sequence[Bin], base: _Base, asked: float) -> bool:
     if drop < max(SHARE * asked, SIGMAS * base.error):
         return False
     slow = sum(log(one.pace) - base.pace >= _HALF * asked for one in recent)
-    if slow < _MOSTLY * len(recent):
+    if slow < max(_MOSTLY * len(recent), _FEWEST):
         return False
     half = (len(recent) + 1) // 2
     return all(
@@ -261,14 +264,24 @@ def _told(
     )
 
 
+def _is_above(one: Bin, usual: float, asked: float) -> bool:
+    return log(one.pace) - usual >= _HALF * asked
+
+
 def _onset(bins: Sequence[Bin], usual: float, asked: float) -> int:
-    """Return the bin with which the slowdown began: the sum of what is above from there is most."""
-    best, best_at, total = 0.0, len(bins) - 1, 0.0
+    """Return the bin with which the slowdown began that has not passed, their count if it has."""
+    first = len(bins)
     for index in range(len(bins) - 1, -1, -1):
-        total += log(bins[index].pace) - usual - _HALF * asked
-        if total > best:
-            best, best_at = total, index
-    return best_at
+        if _is_above(bins[index], usual, asked):
+            first = index
+        elif min(first, len(bins)) - index >= _PASSED:
+            break
+    return first
+
+
+def _lasts(slow: Sequence[Bin], height: float) -> float:
+    """Return the seconds of slow steps; those of the first bin may have been slow at its end."""
+    return sum(one.seconds for one in slow[1:] if log(one.pace) >= height)
 
 
 def _waited(bins: Sequence[Bin]) -> float:

@@ -16,6 +16,7 @@ KEPT = 20
 """Times of which the usual one is the median, as PyTorch's and NVRx's monitors keep."""
 SIGMA = 1.4826
 """Times the median absolute deviation, that is the standard deviation of a normal spread."""
+_SEVERAL = 3
 MOST_SECONDS = 1e8
 """What lies beyond is no time between two lines of one attempt."""
 
@@ -89,10 +90,12 @@ class Habits(Record, frozen=True, kw_only=True):
         """Return in how many seconds after a progress line the next one is usually heard.
 
         A program that buffers what it prints shows many steps at once, and then none for as
-        long as these took.
+        long as these took. One burst among several is a reader that came late.
         """
         arrival = median(self.arrivals) if self.arrivals else 0.0
-        burst = (self.usual or 0.0) * max(self.bursts, default=0)
+        largest = sorted(self.bursts, reverse=True)
+        lines = largest[min(len(largest) // _SEVERAL, 1)] if largest else 0
+        burst = (self.usual or 0.0) * lines
         return max(self.report or 0.0, burst, arrival)
 
 
@@ -154,6 +157,8 @@ class Numbers(Record, frozen=True, kw_only=True):
     """
 
     losses: tuple[float, ...] = ()
+    highest: float = 0.0
+    """The highest usual loss, without its sign."""
     scale: float | None = None
     was_skipped: bool = False
     bad_losses: int = 0
@@ -197,6 +202,16 @@ class Rhythm(Record, frozen=True, kw_only=True):
     """What the log has said since the last step to be going to wait for."""
     seen: str = ""
     """What it has said since then to be over."""
+    paused_after: int | None = None
+    """The step after which that was said; other ranks may tell this step later."""
+    paused_at: Instant | None = None
+    """When that was heard."""
+    paused_printed_at: Instant | None = None
+    """When that was, as the line prints."""
+    restarted_after: float = 0.0
+    """Seconds without progress until the log told of a start in place, nought after its steps."""
+    covered: float = 0.0
+    """Seconds since the last step of pauses of which both ends were heard."""
     arrived_at: Instant | None = None
     """When progress was last heard as it was written."""
     heard_at: Instant | None = None

@@ -14,7 +14,7 @@ from relight.model.pulses import Pulse
 from relight.model.records import Record
 from relight.perception.rhythm.concluding import hang_of, slow_of, trouble_of
 from relight.perception.rhythm.following import follow
-from relight.perception.rhythm.paces import in_episode
+from relight.perception.rhythm.paces import in_episode, width_of
 from relight.perception.rhythm.silences import silence
 from relight.perception.rhythm.slowdowns import has_recovered, slowdown
 from relight.perception.rhythm.states import Episode, Rhythm
@@ -45,7 +45,8 @@ def watch(  # noqa: PLR0913 - the surroundings of one round of listening
     The arguments are those of ``follow``, ``silence`` and ``slowdown``; ``tails`` are the last
     lines of the log, to be shown.
     """
-    rhythm = follow(rhythm, pulses, now, is_behind=is_behind, has_grown=has_grown)
+    width = width_of(allowances)
+    rhythm = follow(rhythm, pulses, now, is_behind=is_behind, has_grown=has_grown, width=width)
     return judge(
         rhythm,
         now,

@@ -32,6 +32,11 @@ WORKS_FROM = 0.2
 """Share of its own level of tensor activity from which a GPU works: a pause halves it at most."""
 STILL_BELOW = 0.05
 """Share of its own level of tensor activity below which its tensor cores are still."""
+MEMORY_WORKS = 0.1
+"""Share of the time that memory is active from which a GPU works, whatever its tensor cores do:
+generation and evaluation read weights most of the time, a waiting kernel next to nothing."""
+MEMORY_RESTS = 0.05
+"""Share up to which memory may be active in a GPU that only waits."""
 WAITING_POWER = 0.75
 """Share of its own power below which a GPU waits; waiting ones are often seen at 30 to 50 %."""
 WORKING_POWER = 0.9
@@ -53,7 +58,8 @@ class Look(Record, frozen=True, kw_only=True):
     """One GPU in the silence: what it did, from when, and the samples in words.
 
     ``was_used`` tells whether it was busy before, None where that is not known. ``is_metered``
-    says that more was seen of it than its utilisation.
+    says that more was seen of it than its utilisation, ``is_moving`` that what it does varied:
+    an exporter that hangs may go on to tell its last values.
     """
 
     activity: Activity
@@ -61,10 +67,14 @@ class Look(Record, frozen=True, kw_only=True):
     at: Instant = Instant(0)
     was_used: bool | None = None
     is_metered: bool = False
+    is_moving: bool = False
 
 
-def looks(scene: Scene, silent_since: Instant) -> dict[Part, Look]:
-    """Return what each GPU of the job does since ``silent_since``."""
+def looks(scene: Scene) -> dict[Part, Look]:
+    """Return what each GPU of the job does in its silence, nothing where nobody asked about one."""
+    silent_since = scene.window.silent_since
+    if silent_since is None:
+        return {}
     meters = _Meters(scene, silent_since)
     return {part: _look(meters, part) for part in scene.gpus}
 
@@ -138,6 +148,9 @@ def _look(meters: _Meters, part: Part) -> Look:
         at=late[0].at,
         was_used=was_used,
         is_metered=any(meters.late(meter.get(part, ())) for meter in more),
+        is_moving=any(
+            len({sample.value for sample in meters.late(meter.get(part, ()))}) > 1 for meter in more
+        ),
     )
 
 
@@ -145,10 +158,13 @@ def _activity(meters: _Meters, part: Part, utilisation: Sequence[float]) -> Acti
     if max(utilisation) <= IDLE:
         return Activity.IDLE
     tensor = _tensor(meters, part)
-    if tensor is Activity.WORKING:
+    memory = level(meters.late(meters.dram.get(part, ())))
+    if tensor is Activity.WORKING or (memory is not None and memory >= MEMORY_WORKS):
         return Activity.WORKING
     if min(utilisation) < BUSY:
         return Activity.UNKNOWN
+    if memory is not None and memory > MEMORY_RESTS:
+        return Activity.BUSY
     power, traffic = meters.share(meters.power, part), meters.traffic_share(part)
     if traffic is not None and traffic >= MUCH_TRAFFIC:
         return Activity.BUSY

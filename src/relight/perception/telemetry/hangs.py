@@ -1,7 +1,8 @@
 """Hangs by their pattern: which GPUs are idle, which wait, and which work on.
 
 One idle GPU among waiting ones names the node whose rank never came. All waiting, all idle or
-all working name nobody. A GPU that cannot be seen counts against a blame, as if it were idle.
+all working name nobody; where one works and the others wait for it, work goes on too. A GPU that
+cannot be seen counts against a blame, as if it were idle.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import msgspec
 
 from relight.model.findings import Domain, Finding, Kind, Remedy, Role
 from relight.model.instants import Instant
-from relight.perception.telemetry.activities import Activity, Look, looks
+from relight.perception.telemetry.activities import Activity, Look
 from relight.perception.telemetry.scenes import Part, Scene
 from relight.perception.telemetry.telling import Trouble, by_node, gpus_of, listed, told
 
@@ -44,12 +45,10 @@ UNCLEAR_SHARE = 10
 """Of so many GPUs that wait, one may do something else or be unclear."""
 
 
-def hangs(scene: Scene) -> list[Finding]:
-    """Return the pattern of a silence, none where it shows none or nobody asked about one."""
-    silent_since = scene.window.silent_since
-    if silent_since is None:
+def hangs(scene: Scene, every: Mapping[Part, Look]) -> list[Finding]:
+    """Return the pattern of a silence by what ``every`` GPU does, none where it shows none."""
+    if not every:
         return []
-    every = looks(scene, silent_since)
     used = _of_the_job(every)
     groups: dict[Activity, dict[Part, Look]] = {activity: {} for activity in Activity}
     for part, look in used.items():
@@ -83,8 +82,7 @@ def _judged(
     if idle and spinning + busy:
         return _idle_among_busy(scene, groups, total) if 2 * (idle + unseen) <= total else None
     if working:
-        is_most = 2 * working > total and not idle and not spinning
-        return _of_all(scene, _WORK, groups[Activity.WORKING], total) if is_most else None
+        return None if idle else _at_work(scene, groups, total)
     if idle:
         return _of_all(scene, _IDLE, groups[Activity.IDLE], total) if 2 * idle > total else None
     if 2 * spinning > total:
@@ -100,7 +98,7 @@ def _idle_among_busy(
     nodes = by_node(idle)
     if len(nodes) > max(1, len(scene.nodes) // NAMED_SHARE):
         return None
-    unclear = len(busy) + len(groups[Activity.WORKING]) + len(groups[Activity.UNKNOWN])
+    unclear = len(busy) + len(groups[Activity.WORKING]) + _unclear(groups)
     is_known = len(spinning) >= UNCLEAR_SHARE * unclear and bool(spinning)
     if not is_known and (len(busy) < unclear or any(one.is_metered for one in busy.values())):
         return None
@@ -122,6 +120,40 @@ def _idle_among_busy(
         nodes=tuple(nodes),
         devices=[device for _, device in idle],
         evidence=[*_said(idle, 8), *_said(others, 4)],
+        again=scene.window.silent_since,
+    )
+
+
+def _unclear(groups: Mapping[Activity, Mapping[Part, Look]]) -> int:
+    """Return how many GPUs are seen and not understood.
+
+    Those of a node of which nothing is seen are unseen, as they are where it never was scraped.
+    """
+    seen = {node for of in groups.values() for (node, _), look in of.items() if look.words}
+    return sum(node in seen for node, _ in groups[Activity.UNKNOWN])
+
+
+def _at_work(
+    scene: Scene, groups: Mapping[Activity, Mapping[Part, Look]], total: int
+) -> Finding | None:
+    """Return that work goes on: most GPUs work, or some that all others wait for.
+
+    One rank that evaluates or saves alone keeps its own GPU at work and the others in a barrier.
+    Few that work are believed only where what they show varies.
+    """
+    working, spinning = groups[Activity.WORKING], groups[Activity.SPINNING]
+    if 2 * len(working) > total and not spinning:
+        return _of_all(scene, _WORK, working, total)
+    moving = {part: look for part, look in working.items() if look.is_moving}
+    if not moving or not spinning or 2 * (len(moving) + len(spinning)) <= total:
+        return None
+    return told(
+        _WORK,
+        scene.window,
+        f"{_named(by_node(moving))} {'works' if len(moving) == 1 else 'work'} while "
+        f"{len(spinning)} of the job's {total} GPUs wait: work goes on, and only no step is told.",
+        at=min(look.at for look in moving.values()),
+        evidence=[*_said(moving, 8), *_said(spinning, 4)],
         again=scene.window.silent_since,
     )
 

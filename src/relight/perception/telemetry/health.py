@@ -124,9 +124,18 @@ def _went_down(samples: Sequence[Sample]) -> tuple[str, Instant] | None:
 
 
 def _moved(samples: Sequence[Sample]) -> tuple[str, Instant] | None:
+    """Tell of a new start by the last scrape before it: until then the node was up."""
     for was, now in pairwise(samples):
         if now.value - was.value > CLOCK_STEP:
-            return f"moved on by {number(now.value - was.value)} s", now.at
+            return f"moved on by {number(now.value - was.value)} s", was.at
+    return None
+
+
+def _rose_after(samples: Sequence[Sample]) -> tuple[str, Instant] | None:
+    """Tell of a rise by the last scrape before it: it came no earlier."""
+    for was, now in pairwise(samples):
+        if now.value > was.value:
+            return f"rose by {number(now.value - was.value)}", was.at
     return None
 
 
@@ -211,7 +220,7 @@ _CHECKS = (
             remedy=Remedy.CONFIRM_THEN_STOP,
         ),
         "ran out of memory, and the kernel killed a process",
-        _any_of(OOM_KILLS, judge=_rose),
+        _any_of(OOM_KILLS, judge=_rose_after),
     ),
     _Check(
         Trouble(

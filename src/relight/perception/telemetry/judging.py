@@ -5,6 +5,7 @@ from __future__ import annotations
 from relight.model.evidence import Window
 from relight.model.findings import Finding
 from relight.model.telemetry import Sight
+from relight.perception.telemetry.activities import looks
 from relight.perception.telemetry.hangs import hangs
 from relight.perception.telemetry.health import health
 from relight.perception.telemetry.scenes import lay_out
@@ -25,9 +26,10 @@ def judge(sight: Sight, window: Window) -> tuple[Finding, ...]:
     if sight.unseen or not sight.series:
         return ()
     scene = lay_out(sight, window)
+    every = looks(scene)
     return (
-        *nodes_gone(scene),
-        *hangs(scene),
+        *nodes_gone(scene, every),
+        *hangs(scene, every),
         *xids(scene),
         *gpus_gone(scene),
         *health(scene),

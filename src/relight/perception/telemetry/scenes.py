@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
@@ -12,6 +12,7 @@ from statistics import median
 from relight.model.evidence import Window
 from relight.model.instants import Instant, Span, seconds
 from relight.model.telemetry import Sample, Series, Sight
+from relight.perception.telemetry.blanks import is_blank
 from relight.perception.telemetry.wanted import WANTED, Wanted
 
 Part = tuple[str, str]
@@ -79,7 +80,7 @@ class Scene:
 
 
 def lay_out(sight: Sight, window: Window) -> Scene:
-    """Return ``sight`` by series, node and device, without what is no number or no node of ours.
+    """Return ``sight`` by series, node and device, without what is no value or no node of ours.
 
     Of two series with the same name, node and device the one with the newer samples is kept.
     """
@@ -90,7 +91,7 @@ def lay_out(sight: Sight, window: Window) -> Scene:
         if series.node not in names:
             names[series.node] = window.allocation.member(series.node)
         node = names[series.node]
-        samples = _usable(series.samples, sight)
+        samples = _usable(series, sight)
         if node is None or not samples:
             continue
         of_gpu = series.metric in _PER_GPU
@@ -126,6 +127,12 @@ def before(samples: Sequence[Sample], end: Instant) -> Sequence[Sample]:
     return [sample for sample in samples if sample.at < end]
 
 
+def earlier(scene: Scene, samples: Sequence[Sample], end: Instant) -> Sequence[Sample]:
+    """Return the samples of this attempt before ``end``: what is older is another one's."""
+    begun = scene.window.started_at
+    return [one for one in before(samples, end) if begun is None or one.at >= begun]
+
+
 def level(samples: Sequence[Sample]) -> float | None:
     """Return the median of samples, None of fewer than three."""
     return median(sample.value for sample in samples) if len(samples) >= FEWEST else None
@@ -137,11 +144,13 @@ def _identity(series: Series) -> tuple[str, str, str, list[tuple[str, str]], int
     return (series.metric, series.node, series.device, labels, len(series.samples))
 
 
-def _usable(samples: Iterable[Sample], sight: Sight) -> list[Sample]:
+def _usable(series: Series, sight: Sight) -> list[Sample]:
     kept = [
         sample
-        for sample in samples
-        if math.isfinite(sample.value) and sight.since <= sample.at <= sight.until
+        for sample in series.samples
+        if math.isfinite(sample.value)
+        and sight.since <= sample.at <= sight.until
+        and not is_blank(series.metric, sample.value)
     ]
     return sorted(kept, key=lambda sample: sample.at)
 

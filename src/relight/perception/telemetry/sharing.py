@@ -32,12 +32,14 @@ def of_nodes(  # noqa: PLR0913 - what ``told`` needs, for several nodes at once
     says: str,
     signs: Signs,
     *,
+    plural: str = "",
     mark: str = "",
     again: Instant | None = None,
     also: Mapping[Part, str] | None = None,
 ) -> list[Finding]:
     """Return what each node shows; ``says`` goes on after the name of the node or its GPUs.
 
+    ``plural`` does so where there are several, if that is said otherwise.
     ``also`` are second names of devices, which the finding then bears too.
     """
     second = also or {}
@@ -45,7 +47,7 @@ def of_nodes(  # noqa: PLR0913 - what ``told`` needs, for several nodes at once
         told(
             trouble,
             scene.window,
-            f"{subject(node, devices)} {says}.",
+            f"{subject(node, devices)} {plural if plural and len(devices) > 1 else says}.",
             at=min(at for _, at in devices.values()),
             nodes=(node,),
             devices=[

@@ -1,7 +1,9 @@
 """Who is slower than its peers: one GPU or node that stands apart while the job runs slowly.
 
-Each is compared with the same job's other nodes, over the slow stretch alone. What all share
-is nobody's fault and is not told.
+Each is compared with the same job's other nodes over the slow stretch, and with itself before it:
+what was so before cannot explain a change. What all share is nobody's fault and is not told.
+Where a run was slow from its first step on nothing can have changed, and only a GPU that its own
+hardware says to be slowed is told.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from relight.model.instants import Instant
 from relight.model.telemetry import Sample
 from relight.perception.telemetry.erring import far_more
 from relight.perception.telemetry.peers import Peers, listed_peers
-from relight.perception.telemetry.scenes import FEWEST, Part, Scene, since
+from relight.perception.telemetry.scenes import FEWEST, Part, Scene, earlier, level, since
 from relight.perception.telemetry.sharing import Signs, is_shared, of_nodes
 from relight.perception.telemetry.telling import Trouble
 from relight.perception.telemetry.throttling import throttled
@@ -55,18 +57,36 @@ def stragglers(scene: Scene) -> list[Finding]:
         return []
     slow = _Stretch(scene, start)
     found: list[Finding] = []
-    for trouble, says, signs in (
-        (_slow("gpu-throttled"), "runs throttled by its hardware", throttled(scene, start)),
-        (_slow("gpu-clock-low"), "runs at a lower clock than its peers", slow.low_clocks()),
-        (_slow("gpu-hot"), "is hotter than its peers, and slower", slow.hot()),
-        (_slow("gpu-power-low"), "draws less power than its peers", slow.low_power()),
-        (_slow("pcie-narrow"), "has a narrower PCIe link than its peers", slow.narrow()),
-        (_slow("link-errors-rising"), "has a link with rising errors", slow.errors()),
+    for rule, signs in (
+        ("gpu-throttled", throttled(scene, start)),
+        ("gpu-clock-low", slow.low_clocks()),
+        ("gpu-hot", slow.hot()),
+        ("gpu-power-low", slow.low_power()),
+        ("pcie-narrow", slow.narrow()),
+        ("link-errors-rising", slow.errors()),
     ):
         nodes = {node for node, _ in signs}
         if signs and not is_shared(scene, len(nodes)):
-            found += of_nodes(scene, trouble, says, signs, again=start)
+            one, several = _SAYS[rule]
+            found += of_nodes(scene, _slow(rule), one, signs, plural=several, again=start)
     return found
+
+
+_SAYS = {
+    "gpu-throttled": ("runs throttled by its hardware", "run throttled by their hardware"),
+    "gpu-clock-low": (
+        "runs at a lower clock than its peers",
+        "run at a lower clock than their peers",
+    ),
+    "gpu-hot": ("is hotter than its peers, and slower", "are hotter than their peers, and slower"),
+    "gpu-power-low": ("draws less power than its peers", "draw less power than their peers"),
+    "pcie-narrow": (
+        "has a narrower PCIe link than its peers",
+        "have a narrower PCIe link than their peers",
+    ),
+    "link-errors-rising": ("has a link with rising errors", "have links with rising errors"),
+}
+"""What each rule says of one GPU or node, and of several."""
 
 
 def _slow(rule: str) -> Trouble:
@@ -80,11 +100,15 @@ def _slow(rule: str) -> Trouble:
 
 @dataclass(frozen=True, slots=True)
 class _Meter:
-    """One series over the slow stretch: the samples and the median of each device."""
+    """One series over the slow stretch: the samples and the median of each device.
+
+    ``earlier`` are the medians before it, of GPUs that were at work then.
+    """
 
     wanted: Wanted
     samples: Mapping[Part, Sequence[Sample]]
     levels: Mapping[Part, float]
+    earlier: Mapping[Part, float]
 
 
 class _Stretch:
@@ -93,6 +117,9 @@ class _Stretch:
     def __init__(self, scene: Scene, start: Instant) -> None:
         self._scene = scene
         self._start = start
+        self._middles: dict[tuple[str, str, str], float] = {}
+        usual = self._before(UTILISATION)
+        self._worked = {part for part, busy in usual.items() if busy >= AT_WORK}
         self._busy = self._meter(UTILISATION)
         self._clock = self._meter(SM_CLOCK)
 
@@ -122,7 +149,10 @@ class _Stretch:
         return {
             part: self._told(meter, part, peers, "temperature", " °C")
             for part, heat in meter.levels.items()
-            if part in slow and peers.are_below(part, heat - HOT) and peers.is_off(part)
+            if part in slow
+            and peers.are_below(part, heat - HOT)
+            and peers.is_off(part)
+            and heat - peers.middle(part) >= self._warmer_before(meter, part) + HOT / 2
         }
 
     def narrow(self) -> Signs:
@@ -154,11 +184,36 @@ class _Stretch:
             for part, own in levels.items():
                 if own <= 0 or not peers.are_above(part, own / share) or not may_be(part):
                     continue
+                if not self._fell(meter, part, own / peers.middle(part), share):
+                    continue
                 bound = share * peers.middle(part)
                 lasting = sum(one.value <= bound for one in meter.samples[part])
                 if lasting >= FEWEST and peers.is_off(part):
                     found[part] = self._told(meter, part, peers, name, unit)
         return found
+
+    def _fell(self, meter: _Meter, part: Part, now: float, share: float) -> bool:
+        """Tell whether a level fell to ``share`` of what it was, each beside that of its peers."""
+        own, others = meter.earlier.get(part), self._others_before(meter, part)
+        return own is not None and others > 0 and now <= share * own / others
+
+    def _warmer_before(self, meter: _Meter, part: Part) -> float:
+        """Return by how much a GPU was warmer than its peers, 0 where that is not known."""
+        own = meter.earlier.get(part)
+        return 0.0 if own is None else max(0.0, own - self._others_before(meter, part))
+
+    def _others_before(self, meter: _Meter, part: Part) -> float:
+        """Return the median of the earlier levels of its peers, 0 where none is known."""
+        node, model = part[0], self._model(part)
+        key = (meter.wanted.name, node, model)
+        if key not in self._middles:
+            alike = {one: of for one, of in meter.earlier.items() if self._model(one) == model}
+            elsewhere = [of for one, of in alike.items() if one[0] != node]
+            beside = [of for one, of in alike.items() if one != part]
+            if not elsewhere:
+                return median(beside or [0.0])
+            self._middles[key] = median(elsewhere)
+        return self._middles[key]
 
     def _told(
         self, meter: _Meter, part: Part, peers: Peers, name: str, unit: str
@@ -174,9 +229,11 @@ class _Stretch:
         """Return the levels of the GPUs of each model apart, as far as the exporter names it."""
         models: dict[str, dict[Part, float]] = {}
         for part, value in levels.items():
-            model = self._scene.labels.get(part, {}).get("modelName", "")
-            models.setdefault(model, {})[part] = value
+            models.setdefault(self._model(part), {})[part] = value
         return [models[model] for model in sorted(models)]
+
+    def _model(self, part: Part) -> str:
+        return self._scene.labels.get(part, {}).get("modelName", "")
 
     def _meter(self, wanted: Wanted) -> _Meter:
         ours = set(self._scene.gpus)
@@ -186,4 +243,13 @@ class _Stretch:
             if part in ours and len(slow := since(every, self._start)) >= FEWEST
         }
         levels = {part: median(one.value for one in of) for part, of in samples.items()}
-        return _Meter(wanted, samples, levels)
+        worked = {part: of for part, of in self._before(wanted).items() if part in self._worked}
+        return _Meter(wanted, samples, levels, worked)
+
+    def _before(self, wanted: Wanted) -> dict[Part, float]:
+        """Return the level of each device in this attempt before the slow stretch."""
+        found = {
+            part: level(earlier(self._scene, every, self._start))
+            for part, every in self._scene.of(wanted).items()
+        }
+        return {part: usual for part, usual in found.items() if usual is not None}

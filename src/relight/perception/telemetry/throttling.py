@@ -1,14 +1,19 @@
 """GPUs that their own hardware slows down, by the reasons and the times that DCGM gives.
 
-The power cap (0x4) and idleness (0x1) are reasons too, and no fault.
+The power cap (0x4) and idleness (0x1) are reasons too, and no fault. Who was slowed as much before
+the slow stretch does not explain it; where the attempt has no time before it, the reasons alone
+tell.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from relight.model.instants import Instant
+from relight.model.telemetry import Sample
 from relight.perception.telemetry.peers import Peers, listed_peers
 from relight.perception.telemetry.rises import rise_of
-from relight.perception.telemetry.scenes import FEWEST, Part, Scene, since
+from relight.perception.telemetry.scenes import FEWEST, Part, Scene, earlier, since
 from relight.perception.telemetry.sharing import Signs
 from relight.perception.telemetry.wanted import THROTTLE_REASONS, VIOLATIONS, Wanted
 
@@ -36,16 +41,19 @@ def throttled(scene: Scene, start: Instant) -> Signs:
 
 def _by_reason(scene: Scene, start: Instant) -> Signs:
     ours = set(scene.gpus)
+    samples = {part: of for part, of in scene.of(THROTTLE_REASONS).items() if part in ours}
     masks = {
-        part: [(one.at, _reasons(one.value)) for one in since(samples, start)]
-        for part, samples in scene.of(THROTTLE_REASONS).items()
-        if part in ours
+        part: [(one.at, _reasons(one.value)) for one in since(of, start)]
+        for part, of in samples.items()
     }
     counts = {part: float(sum(bool(bits) for _, bits in of)) for part, of in masks.items()}
     peers = Peers(scene, THROTTLE_REASONS, counts)
     found: dict[Part, tuple[str, Instant]] = {}
     for part, count in counts.items():
         if count < FEWEST or 2 * count < len(masks[part]) or not peers.are_below(part, 0):
+            continue
+        old = earlier(scene, samples[part], start)
+        if len(old) >= FEWEST and 2 * sum(bool(_reasons(one.value)) for one in old) >= len(old):
             continue
         every = 0
         for _, bits in masks[part]:
@@ -60,9 +68,11 @@ def _by_time(scene: Scene, start: Instant) -> Signs:
     found: dict[Part, tuple[str, Instant]] = {}
     for wanted in VIOLATIONS:
         shares = _shares(scene, wanted, start)
+        usual = _usual_shares(scene, wanted, start)
         peers = Peers(scene, wanted, {part: share for part, (share, _) in shares.items()})
         for part, (share, at) in shares.items():
-            if share >= LEAST_SHARE and peers.are_below(part, share / TIMES):
+            is_new = part in usual and 2 * usual[part] <= share
+            if is_new and share >= LEAST_SHARE and peers.are_below(part, share / TIMES):
                 others = listed_peers(len(peers.of(part)))
                 words = f"{wanted.name}: {min(share, 1):.0%} of the time, {others} far less"
                 found.setdefault(part, (words, at))
@@ -75,12 +85,22 @@ def _shares(scene: Scene, wanted: Wanted, start: Instant) -> dict[Part, tuple[fl
     shares: dict[Part, tuple[float, Instant]] = {}
     for part, samples in scene.of(wanted).items():
         slow = since(samples, start)
-        if part not in ours or len(slow) <= FEWEST:
-            continue
-        rise = rise_of(slow)
-        lasted = (slow[-1].at - slow[0].at) * NANOSECONDS
-        shares[part] = (rise.amount / lasted, rise.at) if rise and lasted else (0.0, start)
+        if part in ours and len(slow) > FEWEST:
+            rise = rise_of(slow)
+            shares[part] = (_share(slow), rise.at if rise else start)
     return shares
+
+
+def _usual_shares(scene: Scene, wanted: Wanted, start: Instant) -> dict[Part, float]:
+    """Return the share of the time before in which each was, where that is known."""
+    known = {part: earlier(scene, of, start) for part, of in scene.of(wanted).items()}
+    return {part: _share(of) for part, of in known.items() if len(of) >= FEWEST}
+
+
+def _share(samples: Sequence[Sample]) -> float:
+    rise = rise_of(samples)
+    lasted = (samples[-1].at - samples[0].at) * NANOSECONDS
+    return rise.amount / lasted if rise and lasted else 0.0
 
 
 def _reasons(value: float) -> int:

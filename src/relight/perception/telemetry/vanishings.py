@@ -7,12 +7,14 @@ that shows less, and nothing is concluded.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import msgspec
 
 from relight.model.findings import Domain, Finding, Kind, Remedy, Role
 from relight.model.instants import Instant, show_span
+from relight.perception.telemetry.activities import Activity, Look
+from relight.perception.telemetry.hangs import NAMED_SHARE
 from relight.perception.telemetry.scenes import FEWEST, Part, Scene
 from relight.perception.telemetry.sharing import is_shared, of_nodes
 from relight.perception.telemetry.telling import Trouble, told
@@ -26,6 +28,7 @@ _GONE = Trouble(
     domain=Domain.HARDWARE,
     role=Role.EITHER,
 )
+_EXPORTER_GONE = msgspec.structs.replace(_GONE, role=Role.SYMPTOM)
 _FEWER = Trouble(
     rule="gpu-count-lower",
     family="gpu_fallen_off_bus",
@@ -37,12 +40,20 @@ _FEWER_THAN_PEERS = msgspec.structs.replace(
     _FEWER, role=Role.EITHER, remedy=Remedy.RESTART_EXCLUDING_NODE
 )
 _PER_GPU = frozenset(name for one in WANTED if one.of_gpu for name in one.names)
+_BEFORE_LAST_STEP = 2
+"""Scrapes before the last step in which a node may have been seen for the last time."""
 FEWEST_PEERS = 2
 """Nodes that must agree on the number of GPUs before one with fewer is told of."""
 
 
-def nodes_gone(scene: Scene) -> list[Finding]:
-    """Return the nodes whose series all stopped three scrapes ago while most peers' go on."""
+def nodes_gone(scene: Scene, every: Mapping[Part, Look]) -> list[Finding]:
+    """Return the nodes whose series all stopped three scrapes ago while most peers' go on.
+
+    None is told where another node's GPU is at work, by what ``every`` GPU does: the job goes on.
+    Nor where more than a quarter of the nodes stopped, or before the last step: then it is not
+    the node that died. Where only one exporter is known, or one stopped long before the other,
+    it may be the exporter's own trouble, and the finding is a symptom.
+    """
     ends: dict[str, dict[str, Instant]] = {}
     for name, parts in scene.by_name.items():
         for (node, _), samples in parts.items():
@@ -51,11 +62,12 @@ def nodes_gone(scene: Scene) -> list[Finding]:
     stopped, alive = _parted(scene, {node: max(of.values()) for node, of in ends.items()})
     alive_series = {name for node in alive for name in ends[node]}
     gone = [node for node in stopped if alive_series <= ends[node].keys()]
-    if not gone or not is_shared(scene, len(alive)):
+    few = max(1, len(scene.nodes) // NAMED_SHARE)
+    if not 0 < len(gone) <= few or not is_shared(scene, len(alive)) or _works(every, alive):
         return []
     return [
         told(
-            _GONE,
+            _GONE if _is_whole(scene, ends[node]) else _EXPORTER_GONE,
             scene.window,
             f"The metrics of {shown_name(node)} stopped {show_span(scene.latest - stopped[node])} "
             "before those of the other nodes, which go on: the node may be dead.",
@@ -67,7 +79,34 @@ def nodes_gone(scene: Scene) -> list[Finding]:
             again=scene.window.silent_since,
         )
         for node in sorted(gone)
+        if _is_of_the_silence(scene, stopped[node])
     ]
+
+
+def _is_of_the_silence(scene: Scene, at: Instant) -> bool:
+    """Tell whether a node was last seen no earlier than two scrapes before the last step.
+
+    A node that is dead completes no steps: one whose metrics stopped before was alive all the same.
+    """
+    since = scene.window.silent_since
+    return since is None or at >= since - _BEFORE_LAST_STEP * scene.interval
+
+
+def _is_whole(scene: Scene, ends: Mapping[str, Instant]) -> bool:
+    """Tell whether the exporters of a node, that of its GPUs and its own, stopped together."""
+    last: dict[bool, Instant] = {}
+    for name, at in ends.items():
+        of_gpus = name.partition(" ")[0] in _PER_GPU
+        last[of_gpus] = max(last.get(of_gpus, at), at)
+    together = FEWEST * scene.interval
+    return len(last) > 1 and max(last.values()) - min(last.values()) <= together
+
+
+def _works(every: Mapping[Part, Look], alive: Collection[str]) -> bool:
+    """Tell whether GPUs of other nodes are at work: most of them, or any that is seen to vary."""
+    seen = [look for (node, _), look in every.items() if node in alive]
+    working = [look for look in seen if look.activity is Activity.WORKING]
+    return 2 * len(working) > len(seen) or any(look.is_moving for look in working)
 
 
 def gpus_gone(scene: Scene) -> list[Finding]:
