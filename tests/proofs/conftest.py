@@ -38,12 +38,12 @@ def served(slurm_cluster: SlurmCluster) -> Iterator[ServedMaker]:
 
 
 @pytest.fixture
-def metrics() -> Iterator[str]:
+def metrics(slurm_cluster: SlurmCluster) -> Iterator[str]:
     """Give the address of a real Prometheus that knows what the ranks of pretend nodes do."""
     with tempfile.TemporaryDirectory(prefix="relight-metrics-") as name:
         folder = Path(name)
         said = folder / "port"
-        command = (sys.executable, str(EXPORTER), str(said))
+        command = (sys.executable, str(EXPORTER), str(said), str(slurm_cluster.jobs))
         exporter = Daemon("gpu-exporter", command, env=os.environ, output=folder / "exporter.log")
         exporter.start()
         try:

@@ -38,7 +38,7 @@ def test_a_job_whose_one_rank_stops_is_found_hung_and_restarted_without_its_node
         )
         relight.wait_for("steps", lambda: steps(relight, job) > 40, 60)
         slurm_cluster.run("bash", "-c", "sleep 8")  # the metrics of a job that is well
-        stop(job, "node-02")
+        stop(slurm_cluster.jobs, job, "node-02")
         relight.wait_for("the requeue", lambda: relight.changes(job)["requeue"] == 1, 90)
         relight.wait_for("steps of the next attempt", lambda: steps(relight, job, 1) > 60, 60)
         first, second = relight.case(job).attempts
@@ -66,7 +66,12 @@ def test_a_healthy_job_with_a_pause_of_90_seconds_for_a_checkpoint_is_left_alone
             steps=1000,
             train="--step-seconds 0.2 --checkpoint-every 50 --checkpoint-seconds 90",
         )
-        relight.wait_for("steps after the pause", lambda: steps(relight, job) > 60, 240)
+        output = slurm_cluster.jobs / "long-checkpoint" / f"slurm-{job}.out"
+        relight.wait_for(
+            "steps after the pause",
+            lambda: output.exists() and f"iteration {70:8d}/" in output.read_text(),
+            240,
+        )
         case = relight.case(job)
         assert len(case.attempts) == 1
         assert case.attempts[0].incident is None, relight.sentences()
@@ -83,7 +88,7 @@ def test_a_job_that_one_node_slows_is_reported_with_the_node_and_left_alone(
             slurm_cluster, "slowed", steps=2000, train="--step-seconds 0.2 --checkpoint-every 200"
         )
         relight.wait_for("steps", lambda: steps(relight, job) > 200, 120)
-        with Slowed(job, "node-03", share=0.5):
+        with Slowed(slurm_cluster.jobs, job, "node-03", share=0.5):
             advice = relight.wait_for_advice(job, seconds=150)
         verdict = relight.case(job).attempts[0].incident
         assert verdict is not None
@@ -92,7 +97,8 @@ def test_a_job_that_one_node_slows_is_reported_with_the_node_and_left_alone(
         assert [one.node for one in verdict.verdict.suspects] == ["node-03"], verdict.verdict
         assert advice.decision is Decision.NONE
         assert advice.reason.code == "slowdown-reported"
-        assert "minute" in advice.reason.sentence
+        assert "lost so far" in advice.reason.sentence
+        assert "node-03" in advice.reason.sentence
         assert relight.changes(job)["requeue"] == 0
         slurm_cluster.run("scancel", job)
         relight.wait_state(job, "CANCELLED")

@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+from pathlib import Path
 from typing import Self
 
 from relight.testing.workloads.gpu_exporter import ranks
@@ -14,22 +15,22 @@ TURN = 0.4
 """Seconds of one turn of running and standing still: longer than a step, so that steps differ."""
 
 
-def pid_of(job: str, node: str) -> int:
-    """Return the process of a job's rank on a node.
+def pid_of(folder: Path, job: str, node: str) -> int:
+    """Return the process of a job's rank on a node; its command names ``folder``.
 
     Raises:
         LookupError: no such rank runs.
 
     """
-    for pid, rank in ranks().items():
+    for pid, rank in ranks(str(folder)).items():
         if (rank.job, rank.node) == (job, node):
             return pid
     raise LookupError(f"job {job} has no rank on {node}")
 
 
-def stop(job: str, node: str) -> int:
+def stop(folder: Path, job: str, node: str) -> int:
     """Stop a rank as a debugger does: it neither computes nor ends. Return its process."""
-    pid = pid_of(job, node)
+    pid = pid_of(folder, job, node)
     os.kill(pid, signal.SIGSTOP)
     return pid
 
@@ -37,8 +38,8 @@ def stop(job: str, node: str) -> int:
 class Slowed:
     """Lets a rank run for only a share of the time, until it is gone or this is left."""
 
-    def __init__(self, job: str, node: str, share: float) -> None:
-        self._pid = pid_of(job, node)
+    def __init__(self, folder: Path, job: str, node: str, share: float) -> None:
+        self._pid = pid_of(folder, job, node)
         self._share = share
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)

@@ -7,9 +7,10 @@ core active; one that is stopped leaves its GPU idle, and the share of the time 
 is taken off the clock. The Linux kernel tells all of it: the state in ``/proc/PID/stat``, and in
 ``/proc/PID/syscall`` the number of the call that the main thread is in.
 
-    python gpu_exporter.py FILE
+    python gpu_exporter.py FILE FOLDER
 
-It takes any free port and writes it into FILE.
+It takes any free port and writes it into FILE. Only ranks whose command names FOLDER are told of:
+another cluster on this machine may have the same nodes and jobs.
 """
 
 from __future__ import annotations
@@ -52,14 +53,15 @@ class Look(NamedTuple):
     is_stopped: float
 
 
-def ranks() -> dict[int, Rank]:
-    """Return the ranks of pretend training that run now, by process id."""
+def ranks(below: str) -> dict[int, Rank]:
+    """Return the ranks of pretend training in a folder that run now, by process id."""
     found: dict[int, Rank] = {}
     for folder in PROC.iterdir():
         if not folder.name.isdigit():
             continue
         try:
-            if b"train.py" not in (folder / "cmdline").read_bytes():
+            command = (folder / "cmdline").read_bytes()
+            if b"train.py" not in command or below.encode() not in command:
                 continue
             pairs = (folder / "environ").read_bytes().split(b"\0")
         except OSError:  # it has ended since
@@ -87,7 +89,8 @@ def look(pid: int) -> Look | None:
 class Watch:
     """Looks at every rank again and again, and keeps the last looks."""
 
-    def __init__(self) -> None:
+    def __init__(self, below: str) -> None:
+        self._below = below
         self._looks: dict[int, tuple[Rank, deque[Look]]] = {}
         self._lock = threading.Lock()
 
@@ -96,7 +99,7 @@ class Watch:
         turn = 0
         while True:
             if turn % 10 == 0:
-                found = ranks()
+                found = ranks(self._below)
                 with self._lock:
                     kept = {pid: one for pid, one in self._looks.items() if pid in found}
                     self._looks = {
@@ -156,9 +159,9 @@ def handler(watch: Watch) -> type[BaseHTTPRequestHandler]:
     return Handler
 
 
-def main(said: Path) -> None:
+def main(said: Path, below: str) -> None:
     """Serve until the process is ended, on a port that is written into ``said``."""
-    watch = Watch()
+    watch = Watch(below)
     threading.Thread(target=watch.run, daemon=True).start()
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler(watch))
     said.write_text(f"{server.server_port}\n")
@@ -166,4 +169,4 @@ def main(said: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), sys.argv[2])
