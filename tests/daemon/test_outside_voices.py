@@ -208,12 +208,14 @@ def test_a_witness_that_cannot_be_asked_is_told_in_health_before_there_is_a_ques
     post = Post("main", Witness.TELEMETRY, source)
     loop = WitnessLoop(post, backend, asking, lambda: now[0])
     assert loop.turn() > 0.0
-    standing = loop.standing()
-    assert standing is not None
-    assert (standing.message, standing.since) == ("The server is down.", START)
+    down = loop.source
+    assert down is not None
+    assert (down.name, down.seen) == ("the telemetry of cluster main", False)
+    assert down.why == "The server is down."
     source.why = ""
     loop.turn()
-    assert loop.standing() == standing
+    assert loop.source == down
     now[0] = Instant(START + seconds(30))
     loop.turn()
-    assert loop.standing() is None
+    assert loop.source is not None
+    assert (loop.source.seen, loop.source.last_seen_at) == (True, now[0])

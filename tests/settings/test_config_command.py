@@ -27,6 +27,14 @@ def file(tmp_path: Path) -> Path:
             "in a, b ACTS under x and ACTS AFTER A YES under y",
         ),
         ("mode = 'monitor'\n[policy.x]\nmode = 'act'", "MONITOR ONLY"),
+        (
+            "[policy.x]\nmode = 'act'\n[policy.y]\nmode = 'act'\nhang = 'report'",
+            "  LIVING JOBS that hang, or worse, are restarted too under x\n",
+        ),
+        (
+            "[telemetry.m]\nurl = 'http://127.0.0.1:9'",
+            "note: telemetry.m is never asked: no cluster names it in telemetry\n",
+        ),
         ("[[opt_in]]\ncluster = 'main'", "(local, 1 opt-in)"),
     ],
 )

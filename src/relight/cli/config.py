@@ -10,6 +10,7 @@ import typer
 
 from relight.model.advice import Mode
 from relight.policy.opt_in import quoted
+from relight.policy.policies import Policy, Response
 from relight.settings.explaining import explain, markdown, matching, nearest
 from relight.settings.keys import KEYS
 from relight.settings.loading import load
@@ -63,19 +64,39 @@ def summary(settings: Settings) -> list[str]:
     """Return what the settings amount to, and say aloud which clusters can be changed."""
     return [
         f"ok: {settings.origin}",
-        *(_cluster(settings, cluster) for cluster in settings.clusters),
+        *(line for cluster in settings.clusters for line in _cluster(settings, cluster)),
+        *_unused(settings),
         f"state: {settings.store.path}",
         f"database: {settings.store.database}",
         f"listens on: {settings.serve.host} port {settings.serve.port}",
     ]
 
 
-def _cluster(settings: Settings, cluster: Cluster) -> str:
+def _unused(settings: Settings) -> list[str]:
+    """Return a line for each server or service that no cluster names: it is never asked."""
+    named = {one.telemetry for one in settings.clusters}
+    asked = {name for one in settings.clusters for name in one.attribution}
+    unused = [
+        *(
+            (f"telemetry.{one.name}", "telemetry")
+            for one in settings.telemetry
+            if one.name not in named
+        ),
+        *(
+            (f"attribution.{one.name}", "attribution")
+            for one in settings.attribution
+            if one.name not in asked
+        ),
+    ]
+    return [f"note: {table} is never asked: no cluster names it in {key}" for table, key in unused]
+
+
+def _cluster(settings: Settings, cluster: Cluster) -> list[str]:
     book = settings.book(cluster.name)
     opt_ins = f"{len(book.opt_ins)} opt-in{'' if len(book.opt_ins) == 1 else 's'}"
     head = f"cluster {cluster.name} ({cluster.kind}, {opt_ins}):"
     if not settings.can_change(cluster.name):
-        return f"{head} MONITOR ONLY, relight says what it would do and changes nothing"
+        return [f"{head} MONITOR ONLY, relight says what it would do and changes nothing"]
     where = f"in {', '.join(cluster.partitions)}" if cluster.partitions else "in every partition"
     by_mode = {
         mode: ", ".join(one.name for one in book.policies if one.mode is mode and one.may)
@@ -86,4 +107,14 @@ def _cluster(settings: Settings, cluster: Cluster) -> str:
         for mode, names in by_mode.items()
         if names
     ]
-    return f"{head} {where} {' and '.join(can)}"
+    living = ", ".join(one.name for one in book.policies if _ends_living(one))
+    told = (
+        [f"  LIVING JOBS that hang, or worse, are restarted too under {living}"] if living else []
+    )
+    return [f"{head} {where} {' and '.join(can)}", *told]
+
+
+def _ends_living(policy: Policy) -> bool:
+    """Tell whether a policy may end an attempt that runs, because of how it does."""
+    answers = (policy.hang, policy.slow, policy.numeric)
+    return policy.mode is not Mode.MONITOR and any(one is not Response.REPORT for one in answers)

@@ -18,7 +18,7 @@ from relight.clients.attribution.opinions import (
     Standing,
 )
 from relight.clients.attribution.own_protocol import OwnProtocol
-from relight.clients.backend.answers import Trouble
+from relight.clients.backend.answers import SourceHealth
 from relight.daemon.asking import Asking
 from relight.daemon.backends import Backend
 from relight.daemon.loops import Loop
@@ -67,12 +67,12 @@ class AttributionLoop(Loop):
     ) -> None:
         name = desk.settings.name
         super().__init__(f"attribution-{name}", f"asking attribution service {name}", clock)
+        self._words = f"attribution service {name}"
         self._desk = desk
         self._backend = backend
         self._asking = asking
         self._readers = readers
         self._now = clock
-        self._standing: Trouble | None = None
 
     def turn(self) -> float:
         """Answer one question, if there is one; the loop stays with it until it is done."""
@@ -86,12 +86,10 @@ class AttributionLoop(Loop):
             try:
                 opinion = self._desk.service.ask(asked, session)
             except ServiceFailed as error:
-                self._standing = Trouble(
-                    name=self._task, since=self._now(), error="unseen", message=str(error)
-                )
+                self.source = SourceHealth(name=self._words, why=str(error))
                 self._tell(question, Opinion(status=Standing.NO_OPINION), phase, str(error))
                 return 0.0
-            self._standing = None
+            self.source = SourceHealth(name=self._words, seen=True, last_seen_at=self._now())
             is_over = opinion.status is not Standing.PENDING
             if is_over or (phase == "fast" and opinion.says_something):
                 self._tell(question, opinion, phase)
@@ -105,10 +103,6 @@ class AttributionLoop(Loop):
             session, phase = opinion.session or session or "-", "slow"
             self.rest(LOOK_EVERY)
         return 0.0
-
-    def standing(self) -> Trouble | None:
-        """Return why the service could not be asked when it last was."""
-        return self._standing
 
     def _asked(self, question: AttributionAsked) -> Asked:
         case = next((one for one in self._backend.open_cases() if one.key == question.job), None)

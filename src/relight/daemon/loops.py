@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import structlog
 
-from relight.clients.backend.answers import Trouble
+from relight.clients.backend.answers import SourceHealth, Trouble
 from relight.model.instants import Instant
 
 LONGEST_BACKOFF = 30.0
@@ -29,6 +29,8 @@ class Loop:
 
     def __init__(self, name: str, task: str, clock: Callable[[], Instant]) -> None:
         self.trouble: Trouble | None = None
+        self.source: SourceHealth | None = None
+        """How somebody outside is who is asked in this loop; None where nobody is, or not yet."""
         self.name = name
         self._task = task
         self._clock = clock
@@ -66,10 +68,6 @@ class Loop:
         """Do one turn and return how many seconds to wait before the next."""
         raise NotImplementedError
 
-    def standing(self) -> Trouble | None:
-        """Return what is not well although the turn succeeded: somebody outside is not, say."""
-        return None
-
     def _run(self) -> None:
         failures = 0
         while not self._stopped.is_set():
@@ -85,7 +83,7 @@ class Loop:
             if failures:
                 _log.info("turns succeed again", loop=self.name, failed=failures)
             failures = 0
-            self.trouble = self.standing()
+            self.trouble = None
             if not self._stopped.is_set():  # the hurry of a stop may have been cleared above
                 self._hurried.wait(wait)
 

@@ -9,7 +9,7 @@ from typing import Self
 
 import structlog
 
-from relight.clients.backend.answers import Trouble
+from relight.clients.backend.answers import SourceHealth, Trouble
 from relight.controller.cycles import Controller
 from relight.controller.outbox import Outbox
 from relight.daemon.asking import Asking
@@ -103,7 +103,7 @@ class Service:
                 asking,
             ),
         ]
-        self.daemon = WatchedBackend(self.backend, self.troubles)
+        self.daemon = WatchedBackend(self.backend, self.troubles, self.sources)
         self.backend.when_stirred(self._stir)
 
     def start(self) -> None:
@@ -114,6 +114,10 @@ class Service:
     def troubles(self) -> tuple[Trouble, ...]:
         """Return what the loops cannot do now, since when and why."""
         return tuple(found for loop in self._loops if (found := loop.trouble) is not None)
+
+    def sources(self) -> tuple[SourceHealth, ...]:
+        """Return how those are who are asked beside logs and scheduler, as far as was seen."""
+        return tuple(found for loop in self._loops if (found := loop.source) is not None)
 
     def ask_to_stop(self) -> None:
         """Let the present turn of every loop be its last; give no order that is not under way."""

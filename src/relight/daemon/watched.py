@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from relight.clients.backend.answers import Health, Trouble
+from relight.clients.backend.answers import Health, SourceHealth, Trouble
 from relight.daemon.backends import Backend
 from relight.model.advice import Advice, ReconciliationStatus
 from relight.model.jobs import AttemptKey
@@ -18,14 +18,22 @@ from relight.model.stimuli import Word
 class WatchedBackend:
     """Hands everything on to the backend, and adds to its health what else is not well."""
 
-    def __init__(self, backend: Backend, troubles: Callable[[], tuple[Trouble, ...]]) -> None:
+    def __init__(
+        self,
+        backend: Backend,
+        troubles: Callable[[], tuple[Trouble, ...]],
+        sources: Callable[[], tuple[SourceHealth, ...]],
+    ) -> None:
         self._backend = backend
         self._troubles = troubles
+        self._sources = sources
 
     def health(self) -> Health:
         """Return how every cluster is, and what fails inside."""
         health = self._backend.health()
-        return msgspec.structs.replace(health, troubles=(*health.troubles, *self._troubles()))
+        return msgspec.structs.replace(
+            health, troubles=(*health.troubles, *self._troubles()), sources=self._sources()
+        )
 
     def person_said(
         self, attempt: AttemptKey, *, generation: int, word: Word, who: str, why: str

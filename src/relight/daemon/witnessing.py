@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 
 import structlog
 
-from relight.clients.backend.answers import Trouble
+from relight.clients.backend.answers import SourceHealth
 from relight.daemon.asking import Asking
 from relight.daemon.backends import Backend
 from relight.daemon.loops import Loop
@@ -76,9 +76,9 @@ class WitnessLoop(Loop):
         self._backend = backend
         self._asking = asking
         self._now = clock
-        self._tries = isinstance(post.source, Answers) and number == 0
+        self._words = f"the {words} of cluster {post.cluster}"
+        self._outside = post.source if isinstance(post.source, Answers) and not number else None
         self._due = EPOCH
-        self._standing: Trouble | None = None
 
     def turn(self) -> float:
         """Answer one question, if there is one."""
@@ -92,24 +92,21 @@ class WitnessLoop(Loop):
         self._backend.take(*_told(question, evidence, self._now()))
         return 0.0
 
-    def standing(self) -> Trouble | None:
-        """Return why this witness cannot be asked, as far as was seen when it was last tried."""
-        return self._standing
-
     def _try(self) -> None:
         """Find out now and then whether the witness could answer: before there is a question."""
-        source, now = self._source, self._now()
-        if not self._tries or not isinstance(source, Answers) or now < self._due:
+        source, now = self._outside, self._now()
+        if source is None or now < self._due:
             return
         self._due = later(now, TRY_EVERY)
-        why, before = source.why_not(), self._standing
-        if not why:
-            self._standing = None
-        elif before is None or before.message != why:
-            since = now if before is None else before.since
-            name = self._task
-            self._standing = Trouble(name=name, since=since, error="unseen", message=why)
-            _log.warning("a witness cannot be asked", witness=self._witness, why=why)
+        why, before = source.why_not(), self.source
+        last = now if not why else (before.last_seen_at if before is not None else None)
+        self.source = SourceHealth(name=self._words, seen=not why, last_seen_at=last, why=why)
+        if why and (before is None or before.seen):
+            _log.warning(
+                "a witness cannot be asked; relight goes on without", who=self._words, why=why
+            )
+        elif not why and before is not None and not before.seen:
+            _log.info("a witness can be asked again", who=self._words)
 
 
 def _told(question: EvidenceAsked, evidence: Evidence, now: Instant) -> list[Stimulus]:

@@ -36,12 +36,13 @@ def healthz() -> Alive:
     sync_to_thread=True,
     summary="Ask whether relight sees all that it should",
     description=(
-        "200 when every cluster and source is seen and nothing fails inside, else 503 with the "
-        "reasons. Needs no token; with it, the reasons are told in full."
+        "200 when every cluster is seen and nothing fails inside, else 503 with the reasons. Who "
+        "cannot be asked beside (metrics, say) is told with either. Needs no token; with it, all "
+        "is told in full."
     ),
 )
 def readyz(ports: Served, request: AnyRequest) -> Response[Readiness]:
-    """Say whether every cluster and source is seen and nothing fails inside."""
+    """Say whether every cluster is seen and nothing fails inside."""
     health = ports.daemon.health()
     readiness = _readiness(health if has_token(request) else health.public)
     return Response(readiness, status_code=200 if readiness.ready else 503)
@@ -50,10 +51,12 @@ def readyz(ports: Served, request: AnyRequest) -> Response[Readiness]:
 def _readiness(health: Health) -> Readiness:
     reasons = health.reasons
     if not reasons:
+        less = f"; {'; '.join(health.blind)}" if health.blind else ""
         return Readiness(
             ready=True,
-            code="ready",
-            sentence="every cluster and source is seen, and nothing fails",
+            code="ready-but-blind" if health.blind else "ready",
+            sentence=f"every cluster is seen, and nothing fails{less}",
+            blind=health.blind,
             health=health,
         )
     return Readiness(
@@ -65,6 +68,7 @@ def _readiness(health: Health) -> Readiness:
             "(asked with the token, this page and the log tell all of it)"
         ),
         reasons=reasons,
+        blind=health.blind,
         health=health,
     )
 

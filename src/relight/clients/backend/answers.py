@@ -30,7 +30,9 @@ class JobLine(Record, frozen=True, kw_only=True):
     """One job in a listing; ``says`` is relight's last sentence about it.
 
     ``step`` is the best completed step of the last attempt, ``phase`` and ``decision`` are
-    those of its last incident and advice.
+    those of its last incident and advice. ``planned`` is what will be advised unless something
+    changes, as an advice of generation 0 that nobody follows, until its ``not_before`` or, without
+    one, the next completed checkpoint.
     """
 
     key: str
@@ -49,6 +51,7 @@ class JobLine(Record, frozen=True, kw_only=True):
     is_open: bool = False
     phase: Phase | None = None
     decision: Decision | None = None
+    planned: Advice | None = None
     says: str = ""
 
 
@@ -173,7 +176,10 @@ class Trouble(Record, frozen=True, kw_only=True):
 
 
 class Health(Record, frozen=True, kw_only=True):
-    """How the backend is; ``troubles`` are what fails inside it."""
+    """How the backend is; ``troubles`` are what fails inside it.
+
+    ``sources`` are who is asked beside logs and scheduler: without them relight goes on.
+    """
 
     clusters: tuple[ClusterHealth, ...] = ()
     sources: tuple[SourceHealth, ...] = ()
@@ -191,13 +197,19 @@ class Health(Record, frozen=True, kw_only=True):
     @property
     def reasons(self) -> tuple[str, ...]:
         """Return why the backend is not ready, a sentence each; nothing when it is."""
-        unseen = (
-            *((f"cluster {one.name}", one.why) for one in self.clusters if not one.seen),
-            *((f"source {one.name}", one.why) for one in self.sources if not one.seen),
-        )
+        unseen = [one for one in self.clusters if not one.seen]
         return (
-            *(f"{name} is not seen: {why or 'no answer yet'}" for name, why in unseen),
+            *(f"cluster {one.name} is not seen: {one.why or 'no answer yet'}" for one in unseen),
             *(trouble.sentence for trouble in self.troubles),
+        )
+
+    @property
+    def blind(self) -> tuple[str, ...]:
+        """Return who cannot be asked now, a sentence each; relight goes on without."""
+        return tuple(
+            f"{one.name} cannot be asked: {one.why or 'no answer yet'}"
+            for one in self.sources
+            if not one.seen
         )
 
     @property
@@ -208,11 +220,15 @@ class Health(Record, frozen=True, kw_only=True):
 
 
 class Readiness(Record, frozen=True, kw_only=True):
-    """Whether the backend sees all that it should, and if not, why."""
+    """Whether the backend sees all that it needs, and if not, why.
+
+    ``blind`` says who else cannot be asked: that hinders nothing, and less is known.
+    """
 
     ready: bool
     code: str
     sentence: str
     next_step: str = ""
     reasons: tuple[str, ...] = ()
+    blind: tuple[str, ...] = ()
     health: Health = Health()
