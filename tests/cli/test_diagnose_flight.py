@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from relight.testing.flight_dumps import Recorders
 
 Said = tuple[int, str, str]
 Say = Callable[..., Said]
+START = Recorders(1).start
 STEPS = "".join(f"step {number}/100 loss 2.5\n" for number in range(1, 50))
 WATCHDOG = (
     "[rank0]:[E ProcessGroupNCCL.cpp:563] [Rank 0] Watchdog caught collective operation timeout: "
@@ -48,6 +50,16 @@ def say(
         return code, seen.out, seen.err
 
     return run
+
+
+def stamped(later: float, steps: range, *, cancelled: bool = False) -> str:
+    """Return a log that tells its last step so many seconds after the ranks began to wait."""
+    start = datetime.fromtimestamp(START / 1e9 + later - 49, UTC)
+    clock = [f"{start + timedelta(seconds=step):%Y-%m-%d %H:%M:%S}" for step in steps]
+    text = "".join(f"{at} step {n}/100 loss 2.5\n" for at, n in zip(clock, steps, strict=True))
+    end = f"{start + timedelta(seconds=400):%Y-%m-%dT%H:%M:%S}"
+    killed = f"slurmstepd: error: *** JOB 123 ON node-1 CANCELLED AT {end} ***\n"
+    return text + (killed if cancelled else "")
 
 
 def write(*absent: int, ended: bool = False) -> None:
@@ -87,6 +99,82 @@ def test_dumps_beside_a_log_say_who_the_watchdog_waited_for(say: Say) -> None:
     assert (told["cause"], told["nodes"], code) == ("rank-not-joined", ["node-1"], 11)
     assert told["last_step"] == 49
     assert [line["rule"] for line in told["set_aside"]] == ["nccl-watchdog-timeout"]
+
+
+@pytest.mark.parametrize("later", [-7200, -40, 0, 7200])
+@pytest.mark.parametrize("is_cancelled", [False, True])
+def test_dumps_count_whatever_their_age_beside_the_log(
+    say: Say, later: int, *, is_cancelled: bool
+) -> None:
+    """The clock of a log may be hours off: it prints no zone."""
+    write(5)
+    Path("hung.out").write_text(stamped(later, range(1, 50), cancelled=is_cancelled))
+    code, out, err = say("--flight-recorder", "dumps", "hung.out", "--json")
+    told = json.loads(out)
+    assert (told["cause"], told["kind"], told["ranks"]) == ("rank-not-joined", "hang", [5])
+    assert (code, err, told["troubles"], told["read"]["files"]) == (10, "", [], 9)
+
+
+def test_dumps_of_an_attempt_before_the_logs_last_are_left_out_and_that_is_told(say: Say) -> None:
+    write(5)
+    again = "Traceback (most recent call last):\nRuntimeError: peer is gone\n"
+    log = stamped(-60, range(1, 50)) + again + "torchrun: starting\n" + stamped(600, range(1, 30))
+    Path("two.out").write_text(log)
+    code, out, err = say("--flight-recorder", "dumps", "two.out", "--json")
+    told = json.loads(out)
+    assert told["attempts"] == 2
+    assert (code, told["ranks"]) == (3, [])
+    assert "dumps: the dumps of ranks 0-7 were left out: the log shows an attempt" in err
+    assert [one["file"] for one in told["troubles"]] == ["dumps"]
+
+
+def test_a_run_that_finished_was_not_kept_by_what_its_dumps_show(say: Say) -> None:
+    write(5)
+    log = stamped(-60, range(1, 101)) + "Training completed.\nsaved checkpoint at step 100\n"
+    Path("done.out").write_text(log)
+    code, out, err = say("--flight-recorder", "dumps", "done.out", "--json")
+    assert (json.loads(out)["ending"], code) == ("finished", 3)
+    assert "left out: the log says that the run finished" in err
+
+
+def test_a_missing_dump_alone_blames_nobody(say: Say) -> None:
+    write()
+    Path("dumps/nccl_trace_rank_5").unlink()
+    code, out, _ = say("--flight-recorder", "dumps", *ON_NODES)
+    assert code == 10
+    assert "Rank 5 left no dump, so whether they called" in out
+    assert "domain      unknown" in out
+    assert "network" not in out
+    assert "All ranks" not in out
+
+
+def test_a_garbage_dump_is_told_and_not_called_missing(say: Say) -> None:
+    write(5)
+    Path("dumps/nccl_trace_rank_3").write_text("hello garbage")
+    code, out, err = say("--flight-recorder", "dumps")
+    assert code == 3
+    assert "nccl_trace_rank_3: it is no dump of a flight recorder" in err
+    assert "the dump of rank 3 could not be read" in out
+    assert "rank 3 left no dump" not in out
+    assert "the node is not known: --nodes with --tasks-per-node tells" in out
+
+
+def test_where_most_dumps_are_garbage_nothing_is_said_to_be_well(say: Say) -> None:
+    write(ended=True)
+    for rank in range(1, 8):
+        Path(f"dumps/nccl_trace_rank_{rank}").write_text("hello garbage")
+    code, out, _ = say("--flight-recorder", "dumps", "--json")
+    told = json.loads(out)
+    assert (code, told["domain"], told["confidence"]) == (3, "unknown", 0.0)
+    assert "the dumps of ranks 1-7 could not be read" in told["sentence"]
+
+
+def test_one_of_several_ranks_of_a_node_is_a_suspect_and_no_certainty(say: Say) -> None:
+    write(5)
+    _, out, _ = say("--flight-recorder", "dumps", *ON_NODES)
+    assert "node-1, the only suspect (the verdict is 50% sure)" in out
+    assert "100%" not in out
+    assert "would stay there" not in out
 
 
 def test_a_quarrel_about_collectives_stops_the_job_and_names_no_node(say: Say) -> None:

@@ -12,7 +12,7 @@ import pytest
 from relight.cli import app
 from relight.cli.checkups import Check, Standing, check_cluster, check_kernel_logs, check_store
 from relight.daemon.clock import now
-from relight.model.instants import in_seconds
+from relight.model.instants import EPOCH, in_seconds
 from relight.model.jobs import JobFact, NodeFact
 from relight.model.seen import Seen, Unseen
 from relight.settings.records import Cluster, Settings
@@ -149,14 +149,22 @@ def test_kernel_logs_are_counted_by_node(tmp_path: Path) -> None:
     (tmp_path / "gpu-02.log").mkdir()
     os.mkfifo(tmp_path / "gpu-03.log")
     cluster = Cluster(name="main", kernel_logs=(f"{tmp_path}/%N.log",))
-    (check,) = check_kernel_logs(cluster, NODES)
+    (check,) = check_kernel_logs(cluster, NODES, EPOCH)
     assert check.standing is Standing.WARNING
     assert check.sentence.endswith("can be read for 1 of 3 nodes, not for gpu-[02-03].")
-    (check,) = check_kernel_logs(cluster, NODES[:1])
+    (check,) = check_kernel_logs(cluster, NODES[:1], EPOCH)
     assert check.standing is Standing.OK
-    (check,) = check_kernel_logs(cluster, NODES[1:])
+    (check,) = check_kernel_logs(cluster, NODES[1:], EPOCH)
     assert check.standing is Standing.PROBLEM
-    assert list(check_kernel_logs(Cluster(name="main"), NODES)) == []
+    assert list(check_kernel_logs(Cluster(name="main"), NODES, EPOCH)) == []
+
+
+def test_kernel_logs_whose_lines_bear_no_time_are_told(tmp_path: Path) -> None:
+    (tmp_path / "gpu-01.log").write_text("[ 812.678901] usb 1-1: new high-speed USB device\n")
+    cluster = Cluster(name="main", kernel_logs=(f"{tmp_path}/%N.log",))
+    (check,) = check_kernel_logs(cluster, NODES[:1], EPOCH)
+    assert check.standing is Standing.WARNING
+    assert "no line of gpu-01 bears a time of day" in check.sentence
 
 
 def test_a_store_is_well_missing_or_broken(tmp_path: Path) -> None:

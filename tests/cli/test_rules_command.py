@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+from importlib import resources
 from pathlib import Path
 
 import pytest
 
 from relight.cli.app import run
+from relight.rules.causes import load_causes
 from relight.rules.loading import load
+from relight.rules.metrics import load_metric_rules
 
 SITE = """
 [[rule]]
@@ -58,8 +61,9 @@ def test_the_listing_as_json_tells_of_each_rule_what_others_need(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     listed = json.loads(told(capsys, "list", "--json"))
-    assert [one["id"] for one in listed] == [rule.id for rule in load()]
-    for one in listed:
+    lines = [one for one in listed if one["form"] == "line"]
+    assert [one["id"] for one in lines] == [rule.id for rule in load()]
+    for one in lines:
         assert one["family"]
         assert one["pattern"]
         assert all(len(needle) >= 4 for needle in one["needles"])
@@ -77,6 +81,43 @@ def test_a_rule_is_shown_with_its_reason_and_its_source(
     shown = told(capsys, "show", "gpu-fallen-off-bus")
     for expected in ("gpu_fallen_off_bus", "why", "source", "expressions", "hears"):
         assert expected in shown
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("no-progress", "told by: the job's log"),
+        ("gpu-idle-among-busy", "told by: metrics of the nodes"),
+        ("rank-left-no-dump", "what is done: Restart once"),
+        ("node-down", "the scheduler's word on nodes"),
+        ("fabric-manager-error-by-metrics", "DCGM_FI_DEV_FABRIC_MANAGER_ERROR_CODE"),
+        ("collective-mismatch", "told by: the dumps of the ranks' flight recorder"),
+    ],
+)
+def test_every_cause_can_be_looked_up(
+    capsys: pytest.CaptureFixture[str], name: str, said: str
+) -> None:
+    shown = told(capsys, "show", name)
+    assert said in shown
+    assert f"{name}: " in shown
+    assert shown == told(capsys, "explain", name)
+    assert json.loads(told(capsys, "show", name, "--json"))["id"] == name
+    assert name in told(capsys, "list")
+
+
+def test_a_sites_own_rule_over_metrics_is_listed_and_shown(
+    capsys: pytest.CaptureFixture[str], site: Path
+) -> None:
+    text = resources.files("relight.rules.metrics").joinpath("fabric.toml").read_text()
+    (site / "fabric.toml").write_text(text.replace("fabric-manager-error-", "site-fabric-error-"))
+    name, rules = "site-fabric-error-by-metrics", ("--rules", str(site))
+    assert "(the site's)" in told(capsys, "show", name, *rules)
+    assert name in told(capsys, "list", *rules)
+    listed = json.loads(told(capsys, "list", "--json", *rules))
+    assert name in [one["id"] for one in listed if one["form"] == "metric"]
+    alone = told(capsys, "list", "--family", "fabricmanager_not_running", *rules)
+    assert name in alone
+    assert "no-progress" not in alone
 
 
 def test_a_rule_that_is_not_there_is_answered_with_the_nearest(
@@ -193,6 +234,8 @@ def test_each_rule_gets_a_page_and_the_index_lists_them(
 ) -> None:
     told(capsys, "pages", str(tmp_path / "pages"))
     written = {path.stem for path in (tmp_path / "pages").glob("*.md")}
-    assert written == {rule.id for rule in load()} | {"README"}
+    known = {rule.id for rule in load()} | {rule.id for rule in load_metric_rules()}
+    known |= {cause.id for cause in load_causes()}
+    assert written == known | {"README"}
     index = (tmp_path / "pages" / "README.md").read_text()
-    assert all(f"]({rule.id}.md)" in index for rule in load())
+    assert all(f"]({name}.md)" in index for name in known)

@@ -5,19 +5,16 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from relight.rules.books import book
+from relight.rules.causes import load_causes
 from relight.rules.loading import catalogue, load
-from relight.rules.pages import index, page
-from relight.rules.schema import Status
+from relight.rules.metrics.loading import metric_catalogue
 
 DOCS = Path(__file__).parents[2] / "docs"
 
 
 def test_each_rule_has_its_page_and_each_page_its_rule() -> None:
-    entries = catalogue()
-    expected = {f"{entry.rule.id}.md": page(entry) for entry in entries}
-    expected["README.md"] = index(
-        entry for entry in entries if entry.rule.status is not Status.RETIRED
-    )
+    expected = book(catalogue(), metric_catalogue(), load_causes())
     written = {path.name: path.read_text() for path in (DOCS / "rules").glob("*.md")}
     differing = sorted(
         name for name in written.keys() | expected.keys() if written.get(name) != expected.get(name)

@@ -103,7 +103,9 @@ def test_what_nobody_confirms_is_given_ten_minutes_more() -> None:
     life = story().begin().fall_silent()
     assert life.wait(595).attempt().advice is None
     assert life.wait(10).advice().decision is Decision.RESTART
-    assert len(life.asked) == 2, "looked at again before acting"
+    assert [one.window.until - life.asked[0].window.until for one in life.asked] == [
+        seconds(after) for after in (0, 30, 90, 210, 450, 600)
+    ], "asked again in doubling pauses, and before acting"
 
 
 def test_a_drained_node_confirms_nothing() -> None:

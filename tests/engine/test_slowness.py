@@ -238,7 +238,8 @@ def test_a_slow_job_that_a_person_cancels_is_left_alone() -> None:
     life = planned()
     life.progress(best_step=201, best_checkpoint=201)
     life.see(JobState.CANCELLED)
-    assert life.advice().decision is Decision.NONE
+    assert not life.advice().is_active
+    assert life.advice().status.reason is StatusReason.CHANGED_BY_PERSON
 
 
 def test_a_job_that_is_no_longer_known_ends_the_restart() -> None:

@@ -279,11 +279,17 @@ def test_calls_that_were_coalesced_and_kept_in_part_are_no_quarrel() -> None:
 
 def test_a_rank_without_a_dump_is_told_of_and_never_blamed() -> None:
     finding = one(hung(4, 5, 6, 7), ranks=[0, 1, 2, 3, *range(8, 16)])
-    assert finding.rule == "rank-stuck-in-transport"
-    assert finding.role is Role.SYMPTOM
+    assert finding.rule == "rank-left-no-dump"
+    assert (finding.role, finding.domain) == (Role.SYMPTOM, Domain.UNKNOWN)
     assert (finding.ranks, finding.nodes) == ((), ())
     assert finding.peers == ("node-1",)
-    assert "ranks 4-7 left none" in finding.sentence
+    assert finding.sentence.startswith("Ranks 4-7 left no dump, so whether they called all_reduce")
+
+
+def test_a_dump_that_could_not_be_read_was_left_all_the_same() -> None:
+    left = dumps_of(hung(4, 5, 6, 7), [0, 1, 2, 3, *range(8, 16)])
+    (finding,) = judge(left, on_nodes(4), ATTEMPT, NOW, unread={6, 7})
+    assert "Ranks 4-5 left no dump and the dumps of ranks 6-7 could not be read" in finding.sentence
 
 
 def test_wrapped_recorders_lack_what_they_lost_and_nobody_skipped_it() -> None:

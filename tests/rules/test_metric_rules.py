@@ -314,6 +314,16 @@ def test_every_problem_is_told_at_once(tmp_path: Path) -> None:
         assert part in told
 
 
+def test_a_type_is_told_in_words_and_a_problem_once(tmp_path: Path) -> None:
+    assert problems_of({**GOOD, "above": "high"}) == ["above: is a text; a number is expected"]
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "site.toml").write_text('[[metric_rule]]\nid = "site-a"\nabove = "x"')
+    with pytest.raises(MetricRuleError) as refused:
+        metric_catalogue([tmp_path / "a", tmp_path / "b"])
+    assert len(refused.value.problems) == len(set(refused.value.problems))
+
+
 def test_the_rule_that_is_shown_passes_the_laws() -> None:
     text = (DOCS / "writing-rules.md").read_text()
     (block,) = re.findall(r"~~~toml\n(.*?)~~~", text, re.DOTALL)

@@ -126,9 +126,9 @@ def test_a_half_written_dump_is_read_at_the_next_look(look: Look, folder: Path) 
     path = folder / "nccl_trace_rank_5"
     path.write_bytes(recorders.pickled(5)[:200])
     evidence = look()
-    assert [finding.ranks for finding in evidence.findings] == [()]
-    assert evidence.findings[0].peers == ("node-1",)
+    assert evidence.findings == ()
     assert "may still be being written" in evidence.blind[0]
+    assert "The dump of rank 5 could not be read, so whether they called" in evidence.blind[1]
     path.write_bytes(recorders.pickled(5))
     assert [finding.ranks for finding in look().findings] == [(5,)]
 
@@ -138,6 +138,18 @@ def test_a_hostile_dump_is_refused_and_told_of(look: Look, folder: Path) -> None
     (folder / "nccl_trace_rank_3").write_bytes(b"\x80\x04cos\nsystem\n(X\x04\0\0\0exit\x85R.")
     rules = [finding.rule for finding in look().findings]
     assert rules == ["rank-not-joined", "recorder-refused"]
+
+
+@pytest.mark.parametrize("stem", ["nccl_trace_rank_", "site_dump_"])
+def test_a_file_that_bears_a_dumps_name_and_is_none_is_told_of(
+    look: Look, folder: Path, stem: str
+) -> None:
+    write(hung(5), folder, stem + "{}")
+    (folder / f"{stem}3").write_text("hello garbage")
+    rules = [(one.rule, one.ranks) for one in look().findings]
+    assert rules == [("rank-not-joined", (5,)), ("recorder-refused", (3,))]
+    gathered = gather_own(str(folder))
+    assert (gathered.unread, gathered.refused[0].rank) == (frozenset({3}), 3)
 
 
 @pytest.mark.parametrize(

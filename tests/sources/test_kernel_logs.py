@@ -20,6 +20,7 @@ from relight.model.jobs import Allocation, AttemptKey
 from relight.perception.ears import Lexicon
 from relight.rules.loading import load
 from relight.sources.kernel_logs import KernelLogs
+from relight.sources.kernel_logs.reading import is_timeless
 from relight.sources.kernel_logs.zones import local_zone
 
 LEXICON = Lexicon(load())
@@ -133,7 +134,30 @@ def test_a_file_that_is_missing_leaves_its_node_unseen_and_is_said(tmp_path: Pat
 def test_nothing_was_seen_when_no_file_could_be_read(tmp_path: Path) -> None:
     evidence = look(tmp_path, WINDOW)
     assert (evidence.findings, evidence.blind) == ((), ())
-    assert "gpu-7, gpu-8" in evidence.unseen
+    assert "The kernel logs of 2 nodes could not be read: gpu-7: " in evidence.unseen
+    assert f"; gpu-8: {tmp_path}/gpu-8.log cannot be opened" in evidence.unseen
+    many = msgspec.structs.replace(
+        WINDOW, allocation=Allocation(nodes=tuple(f"gpu-{number}" for number in range(7)))
+    )
+    assert "of 7 nodes could not be read: gpu-0: " in look(tmp_path, many).unseen
+    assert look(tmp_path, many).unseen.endswith("; and 4 more.")
+
+
+def test_an_empty_file_was_read_and_is_the_log_of_a_quiet_node(tmp_path: Path) -> None:
+    write(tmp_path / "gpu-7.log", "")
+    evidence = look(tmp_path, WINDOW)
+    assert evidence.unseen == ""
+    missing, quiet = evidence.blind
+    assert missing.startswith("The kernel log of gpu-8 could not be read: ")
+    assert quiet.startswith("Nothing was written to the kernel log of gpu-7 in the time looked at;")
+
+
+def test_a_file_of_lines_without_a_time_is_told_from_an_empty_one(tmp_path: Path) -> None:
+    timed = write(tmp_path / "a", f"[1.5] {QUIET}\n" + line(5, QUIET))
+    timeless = write(tmp_path / "b", f"[1.5] {QUIET}\n[2.5] {OFF_THE_BUS}\n")
+    empty = write(tmp_path / "c", "")
+    answers = [is_timeless(str(path), END, UTC) for path in (timed, timeless, empty, tmp_path)]
+    assert answers == [False, True, False, False]
 
 
 def _pipe(path: Path) -> None:
@@ -165,7 +189,6 @@ def test_a_nodes_name_leads_out_of_no_folder(tmp_path: Path, node: str) -> None:
     [
         (f"[  812.678901] {QUIET}\n[12345.678901] {OFF_THE_BUS}\n", "tell no time of day"),
         (line(30, OFF_THE_BUS, "gpu-9") + line(5, QUIET, "gpu-9"), "lines of other hosts"),
-        ("", "is empty"),
         (line(-9_000, OFF_THE_BUS), "do not fit the time"),
     ],
 )

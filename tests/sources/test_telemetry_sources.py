@@ -164,11 +164,19 @@ def test_what_cannot_be_told_is_said_with_what_to_do(sight: Sight) -> None:
     assert not [one for one in sight.blind if one.startswith(f"No {UTIL}")]
 
 
+def test_the_label_that_would_name_the_nodes_is_told(url: str) -> None:
+    evidence = source(url, ("nosuch",)).look(window(("gpu-01",)))
+    assert evidence.findings == ()
+    assert "the label Hostname" in evidence.unseen
+    assert "add it to node_labels" in evidence.unseen
+    assert "no series" not in evidence.unseen
+
+
 @pytest.mark.parametrize(
     ("labels", "words"),
     [
         (("instance",), "instance is '10.0.0.9:9400'"),
-        (("nosuch",), "it has no such series"),
+        (("nosuch",), "(no series has them)"),
     ],
 )
 def test_a_wrong_label_is_named_with_what_it_holds(

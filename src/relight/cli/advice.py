@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from itertools import islice
-from typing import Annotated
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 import typer
 
 from relight.cli.asking import DEFAULT_URL, AsJson, Url, backend
 from relight.cli.screens import show_json, show_table
-from relight.model.advice import Advice
+from relight.model.advice import Advice, Disposition, ReconciliationStatus, StatusReason
+
+if TYPE_CHECKING:  # loaded only by who asks
+    from relight.clients.backend import BackendClient
 
 app = typer.Typer(add_completion=False)
 
@@ -27,14 +32,43 @@ def advice(
     url: Url = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:
-    """List the advice that is open, or with --all every generation, the newest first."""
+    """List the advice that is open and what is planned, or with --all every generation.
+
+    A plan has generation 0: nobody follows it, and it tells what will be advised, and when.
+    """
     client = backend(url)
-    source = client.advice(cluster) if everything else client.active_advice(cluster)
+    if everything:
+        source = _as_they_are(client.advice(cluster))
+    else:
+        source = chain(client.active_advice(cluster), _planned(client, cluster))
     found = list(islice(source, limit))
     if as_json:
         show_json(found)
     else:
-        show_table(COLUMNS, map(_row, found), "no advice is open")
+        show_table(COLUMNS, map(_row, found), "no advice is open, and none is planned")
+
+
+def _planned(client: BackendClient, cluster: str) -> Iterator[Advice]:
+    for line in client.jobs({"cluster": cluster, "open": "true"}):
+        if line.planned is not None:
+            yield line.planned
+
+
+def _as_they_are(generations: Iterable[Advice]) -> Iterator[Advice]:
+    """Yield generations, the newest first; a newer one of an attempt has ended those before it."""
+    newer: set[str] = set()
+    for one in generations:
+        if one.id in newer and one.is_active:
+            over = ReconciliationStatus(
+                disposition=Disposition.ABANDONED,
+                reason=StatusReason.SUPERSEDED,
+                sentence="A newer generation of the advice took its place.",
+                generation=one.generation,
+            )
+            yield msgspec.structs.replace(one, status=over)
+        else:
+            yield one
+        newer.add(one.id)
 
 
 def _row(one: Advice) -> tuple[str, ...]:
@@ -44,6 +78,6 @@ def _row(one: Advice) -> tuple[str, ...]:
         ", ".join(one.exclusions),
         one.mode.value,
         one.approval.value,
-        one.status.disposition.value,
+        one.status.disposition.value if one.generation else "planned",
         one.reason.sentence,
     )

@@ -26,6 +26,8 @@ from relight.rules.metrics import MetricRule, MetricRuleError, load_metric_rules
 from relight.settings.problems import SettingsError
 from relight.settings.records import Attribution, Cluster, Settings
 from relight.sources.kernel_logs.names import names_of
+from relight.sources.kernel_logs.reading import is_timeless
+from relight.sources.kernel_logs.zones import local_zone
 from relight.sources.telemetry import Survey, TelemetrySource
 from relight.sources.telemetry.surveys import as_sentence, shown
 from relight.store import Store
@@ -76,7 +78,7 @@ def every_check(settings: Settings, environ: Mapping[str, str], at: Instant) -> 
             cure = "Name a metrics server in its key telemetry."
             told = "It names none: hangs and slow nodes are told by logs and the scheduler alone."
             yield _warning(f"telemetry of cluster {cluster.name}", told, cure)
-        yield from check_kernel_logs(cluster, nodes)
+        yield from check_kernel_logs(cluster, nodes, at)
     for name in sorted(servers.keys() - {one.telemetry for one in settings.clusters}):
         told = "No cluster names it in its key telemetry, so it is not asked."
         yield _warning(f"telemetry {name}", told)
@@ -124,17 +126,28 @@ def check_telemetry(
         yield _warning(what, told)
 
 
-def check_kernel_logs(cluster: Cluster, nodes: Sequence[str]) -> Iterator[Check]:
-    """Yield for each pattern of how many nodes the file is there and can be opened to read."""
+def check_kernel_logs(cluster: Cluster, nodes: Sequence[str], at: Instant) -> Iterator[Check]:
+    """Yield for each pattern of how many nodes the file can be read, and whose lines bear no time.
+
+    ``at`` is now.
+    """
+    zone = local_zone()
     what = f"kernel logs of {cluster.name}"
     for pattern in cluster.kernel_logs:
         if not nodes:
             yield _warning(what, f"{pattern}: which nodes to look for is not known.")
             continue
-        missing = [node for node in nodes if not any(map(_is_readable, names_of(pattern, node)))]
+        files = {node: _first_readable(pattern, node) for node in nodes}
+        missing = [node for node, file in files.items() if file is None]
+        timeless = [node for node, file in files.items() if file and is_timeless(file, at, zone)]
         told = f"{pattern} can be read for {len(nodes) - len(missing)} of {_count(nodes, 'node')}"
+        if timeless:
+            cure = "Gather them with rsyslog, journalctl -o short-iso or dmesg -T."
+            lines = f"{pattern}: no line of {shown(timeless)} bears a time of day, so none is used."
+            yield _warning(what, lines, cure)
         if not missing:
-            yield _ok(what, f"{told}.")
+            if not timeless:
+                yield _ok(what, f"{told}.")
             continue
         cure = "See where the logs are gathered, and that relight may read them."
         standing = Standing.WARNING if len(missing) < len(nodes) else Standing.PROBLEM
@@ -220,6 +233,11 @@ def _unmade(folder: Path) -> Check:
         told = f"{folder} is no folder and cannot be made."
         return _problem("store", told, f"Make it, or let relight write in {above}.")
     return _ok("store", f"{folder} is made at the first start.")
+
+
+def _first_readable(pattern: str, node: str) -> str | None:
+    """Return the file of a node that is read, None where there is none."""
+    return next((name for name in names_of(pattern, node) if _is_readable(name)), None)
 
 
 def _is_readable(path: str) -> bool:

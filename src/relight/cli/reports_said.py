@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import assert_never
 
 from relight.diagnosis.sifting import HARMLESS
+from relight.engine.certainties import PLACE_UNKNOWN
 from relight.model.advice import Decision
 from relight.model.findings import Domain, End
 from relight.model.hostlists import compress
@@ -77,6 +78,8 @@ def where(report: Report) -> str:
     if report.ranks:
         word = "rank" if len(report.ranks) == 1 else "ranks"
         told.append(f"{word} {_short(ranges(report.ranks))}")
+    if any(term.what == PLACE_UNKNOWN for term in report.terms):
+        told.append("the node is not known: --nodes with --tasks-per-node tells")
     return ", ".join(told)
 
 
@@ -150,7 +153,14 @@ def _few(counted: Counter[str]) -> str:
 def suspects(report: Report) -> Iterator[str]:
     """Yield the nodes that may be at fault, with their share of the blame and why."""
     for one in report.suspects[:MOST_SUSPECTS]:
-        yield f"{one.node} ({one.share:.0%}): {one.why}"
+        yield f"{one.node}, {_share(report, one.share)}: {one.why}"
+
+
+def _share(report: Report, share: float) -> str:
+    """Return the share of the blame in words: how sure the verdict is stands beside it."""
+    if len(report.suspects) == 1:
+        return f"the only suspect (the verdict is {report.confidence:.0%} sure)"
+    return f"{share:.0%} of the blame"
 
 
 def _times(count: int) -> str:

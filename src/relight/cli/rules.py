@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -21,10 +21,13 @@ from relight.cli.healthy import (
     usual_folders,
 )
 from relight.cli.rule_sets import Rules, directories
+from relight.cli.rules_beside import Beside
 from relight.cli.screens import plain, show_json, show_lines, show_table
 from relight.model.findings import Role
 from relight.perception.prefixes import listen
 from relight.perception.times import printed_time
+from relight.rules.books import book
+from relight.rules.causes import load_causes
 from relight.rules.families import FAMILIES
 from relight.rules.ledger import judge, read_ledger
 from relight.rules.linting import lint, shadowed
@@ -32,7 +35,7 @@ from relight.rules.loading import PACKAGED, Entry, catalogue
 from relight.rules.metrics.linting import lint as metric_lint
 from relight.rules.metrics.loading import metric_catalogue
 from relight.rules.needles import needles
-from relight.rules.pages import facts, index, page
+from relight.rules.pages import facts
 from relight.rules.patterns import CompiledRule, one_expression
 from relight.rules.schema import Rule, Status
 
@@ -50,21 +53,24 @@ def list_rules(
     rules: Rules = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the rules by family."""
+    """List the rules over lines by family, those over metrics, and what detectors tell."""
+    folders = directories(rules)
     entries = [
         entry
-        for entry in catalogue(directories(rules))
+        for entry in catalogue(folders)
         if entry.rule.status is not Status.RETIRED and family in ("", entry.rule.family)
     ]
+    beside = Beside.of(folders).only(family)
     if family not in ("", *FAMILIES):
         known = ", ".join(sorted(FAMILIES))
         typer.echo(f"relight: there is no family {plain(family)}; known are {known}", err=True)
         raise typer.Exit(4)
     if as_json:
-        show_json([_as_json(entry) for entry in entries])
+        show_json([*(_as_json(entry) for entry in entries), *beside.as_json()])
         return
     rows = sorted((entry.rule for entry in entries), key=lambda rule: (rule.family, rule.id))
-    show_table(COLUMNS, map(_row, rows), f"no rule is of the family {plain(family)}")
+    show_table(COLUMNS, map(_row, rows), f"no rule over lines is of the family {plain(family)}")
+    beside.show_tables()
 
 
 @app.command()
@@ -74,8 +80,21 @@ def show(
     rules: Rules = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show one rule: what it hears, what follows from it, why, and where that was learnt."""
-    entry = _named(rule, catalogue(directories(rules)))
+    """Show one rule or cause: what tells it, what follows, why, and where that was learnt."""
+    folders = directories(rules)
+    known = {entry.rule.id: entry for entry in catalogue(folders)}
+    beside = Beside.of(folders)
+    if rule in known:
+        _show(known[rule], as_json=as_json)
+        if not as_json:
+            beside.show(rule)
+    elif rule in beside.ids:
+        show_json(beside.one_as_json(rule)) if as_json else beside.show(rule)
+    else:
+        _unknown(rule, [*known, *beside.ids])
+
+
+def _show(entry: Entry, *, as_json: bool) -> None:
     if as_json:
         show_json(_as_json(entry))
         return
@@ -104,8 +123,12 @@ def explain(
 ) -> None:
     """Explain one line: who wrote it, which rules hear it, and what they make of it.
 
-    Exits with 1 when no rule hears it.
+    The id of a rule or of a cause is shown as ``relight rules show`` shows it. Exits with 1
+    when no rule hears the line.
     """
+    if line in _ids(directories(rules)):
+        show(line, rules=rules, as_json=as_json)
+        return
     raw = sys.stdin.buffer.readline(MOST_LINE) if line == "-" else line.encode()[:MOST_LINE]
     heard = _heard(raw.rstrip(b"\r\n"), catalogue(directories(rules)))
     if as_json:
@@ -201,13 +224,10 @@ def pages(
     *,
     rules: Rules = None,
 ) -> None:
-    """Write a page for each rule, and one that lists them, as Markdown."""
-    entries = catalogue(directories(rules))
+    """Write a page for each rule and cause, and one that lists them, as Markdown."""
+    folders = directories(rules)
+    written = book(catalogue(folders), metric_catalogue(folders), load_causes())
     folder.mkdir(parents=True, exist_ok=True)
-    written = {f"{entry.rule.id}.md": page(entry) for entry in entries}
-    written["README.md"] = index(
-        entry for entry in entries if entry.rule.status is not Status.RETIRED
-    )
     for name, text in written.items():
         (folder / name).write_text(text, encoding="utf-8")
     typer.echo(f"{len(written)} pages in {plain(str(folder))}")
@@ -223,10 +243,12 @@ def _noise(rules: list[Rule], logs: Iterable[Path], ledger: Path) -> list[str]:
     return judge(heard, read_ledger(ledger), [log.stem for log in read])
 
 
-def _named(wanted: str, entries: Iterable[Entry]) -> Entry:
-    known = {entry.rule.id: entry for entry in entries}
-    if wanted in known:
-        return known[wanted]
+def _ids(folders: Sequence[Path]) -> frozenset[str]:
+    own = (entry.rule.id for entry in catalogue(folders))
+    return frozenset(own) | frozenset(Beside.of(folders).ids)
+
+
+def _unknown(wanted: str, known: Sequence[str]) -> NoReturn:
     guess = get_close_matches(wanted, known, 1)
     hint = f"did you mean {guess[0]}?" if guess else "relight rules list shows all of them"
     typer.echo(f"relight: there is no rule {plain(wanted)}; {hint}", err=True)
@@ -287,6 +309,7 @@ def _as_json(entry: Entry) -> dict[str, object]:
     rule = entry.rule
     return {
         "id": rule.id,
+        "form": "line",
         "family": rule.family,
         "title": rule.title,
         "status": rule.status,

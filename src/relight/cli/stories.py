@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
+from relight.cli.testimony import what_witnesses_said
 from relight.engine.cases import AttemptCase, Case, Requeuer
+from relight.engine.plans import plan_of
 from relight.model.advice import Advice, Approval
 from relight.model.audit import AuditEntry, Topic
-from relight.model.findings import Evidence
+from relight.model.findings import Evidence, Kind
 from relight.model.hostlists import compress
 from relight.model.incidents import Incident, Phase, TimeSplit
 from relight.model.instants import Instant, between, show_span, to_iso
@@ -23,6 +25,9 @@ TOLD_FROM_AUDIT = frozenset({Topic.PERSON, Topic.RECONCILIATION, Topic.RECOVERY}
 """What only the audit knows in words; the rest stands in the case."""
 
 _MOST_SET_ASIDE = 10
+_MOST_PROGRESS = 3
+_LEARNED = 2
+_OF_STEPS = frozenset({Kind.HANG, Kind.SLOW})
 _LONGEST = 180
 """Characters of a quoted line; the whole of it stands in the job's own file."""
 
@@ -73,8 +78,13 @@ def _attempt(attempt: AttemptCase, entries: Sequence[AuditEntry]) -> Chapter:
     present = () if attempt.incident is None else (attempt.incident,)
     for incident in (*attempt.past_incidents, *present):
         lines += _incident(incident)
+    lines += [Line(text=said, depth=1) for said in what_witnesses_said(attempt)]
+    plan = plan_of(attempt)
+    if plan is not None:
+        lines.append(Line(text=f"Planned: {plan.reason.sentence}"))
     if attempt.advice is not None:
         lines += _advice(attempt.advice)
+        lines += _restarts(attempt)
     happened = [
         *_orders(attempt),
         *(
@@ -98,7 +108,8 @@ def _run(attempt: AttemptCase) -> Iterator[Line]:
         yield Line(text="It began from the start.")
     if progress.best_step is not None:
         kept = progress.best_checkpoint
-        durable = f", checkpoint of step {kept}" if kept is not None else ", no checkpoint"
+        none = ", no newer checkpoint" if progress.resumed_from else ", no checkpoint"
+        durable = f", checkpoint of step {kept}" if kept is not None else none
         yield Line(text=f"Its best completed step is {progress.best_step}{durable}.")
     if attempt.logs_unseen:
         yield Line(text=f"Its logs could not be read: {attempt.logs_unseen}")
@@ -142,8 +153,25 @@ def _incident(incident: Incident) -> Iterator[Line]:
     )
     for suspect in verdict.suspects:
         yield Line(text=f"Suspect {suspect.node} ({suspect.share:.0%}): {suspect.why}.", depth=1)
-    yield from _evidence(verdict.evidence)
+    yield from _evidence(_worth_showing(verdict))
     yield from _set_aside(verdict)
+
+
+def _worth_showing(verdict: Verdict) -> tuple[Evidence, ...]:
+    """Return the evidence of a verdict; where steps went on or ceased, only the last of these.
+
+    Lines of progress are all alike. What was learned of them, and the limit, come before them.
+    """
+    if verdict.kind not in _OF_STEPS:
+        return verdict.evidence
+    shown: dict[str, Evidence] = {}
+    for one in verdict.evidence:
+        if one.text not in shown or one.is_root:
+            shown[one.text] = one
+    roots = [one for one in shown.values() if one.is_root]
+    others = [one for one in shown.values() if not one.is_root]
+    learned, rest = others[:_LEARNED], others[_LEARNED:]
+    return (*roots[:_MOST_PROGRESS], *learned, *rest[-_MOST_PROGRESS:])
 
 
 def _evidence(evidence: Iterable[Evidence]) -> Iterator[Line]:
@@ -179,6 +207,14 @@ def _advice(advice: Advice) -> Iterator[Line]:
         yield Line(text=f"Steps lost: {advice.cost.steps_lost}.", depth=1)
     approval = "" if advice.approval is Approval.NOT_NEEDED else f", {advice.approval.value}"
     yield Line(text=f"Mode {advice.mode.value}{approval}; policy {advice.policy}.", depth=1)
+
+
+def _restarts(attempt: AttemptCase) -> Iterator[Line]:
+    restarts = attempt.restarts
+    if restarts is not None:
+        left = max(0, restarts.allowed - restarts.used)
+        used = f"{restarts.used} of {restarts.allowed} restarts without progress were used"
+        yield Line(text=f"When it was given, {used}; {left} left.", depth=1)
 
 
 def _orders(attempt: AttemptCase) -> Iterator[tuple[Instant, str]]:
@@ -218,7 +254,7 @@ def _spans(times: TimeSplit) -> Iterator[str]:
     if not known:
         return
     yield f"{known[0][0]} at {_when(known[0][1])}"
-    for name, at in known[1:]:
+    for name, at in sorted(known[1:], key=lambda one: one[1]):
         # Slurm's own instants are whole seconds and may lie just before the fault's.
         yield f"{name} +{show_span(max(0, between(known[0][1], at)))}"
 

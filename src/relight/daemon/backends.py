@@ -1,8 +1,7 @@
 """The backend in one process: stimuli in, decided and committed at once, advice out.
 
-One lock, one order of events: a stimulus is journalled, the case steps, and journal, case,
-advice and audit are written in one transaction before anybody can act on them. What was
-not written did not happen: the case in memory changes only after the commit.
+One lock, one order of events: journal, case, advice and audit are written in one transaction
+before anybody can act on them. What was not written did not happen.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from relight.engine.attributing import taken_up
-from relight.engine.cases import AttemptCase, Requeuer
+from relight.engine.cases import AttemptCase, Requeuer, Restarts
 from relight.engine.outcomes import give_back, permit_for, withdraw
 from relight.engine.turns import Turn, close, moved
 from relight.engine.witnesses import is_testimony
@@ -28,7 +28,15 @@ from relight.model.jobs import WAITING, JobFact
 from relight.model.questions import CapacityAsked
 from relight.model.reasons import Reason
 from relight.model.verdicts import Verdict
-from relight.policy.advising import Circumstances, Past, Ruling, advise, wants_capacity
+from relight.policy.advising import (
+    Circumstances,
+    Past,
+    Ruling,
+    advise,
+    allowed_restarts,
+    used_restarts,
+    wants_capacity,
+)
 from relight.policy.living import REPORTED
 from relight.policy.permits import actions_needed
 from relight.policy.policies import Policy
@@ -201,6 +209,9 @@ def _ruling(turn: Turn, attempt: AttemptCase, verdict: Verdict, policy: Policy) 
             decision=Decision.NONE, reason=Reason(code="requeued-by-person", sentence=sentence)
         )
     case = turn.case
+    history = tuple(_past(turn, one) for one in case.attempts if one.number < attempt.number)
+    gained = _gained(turn, attempt)
+    _note_restarts(turn, attempt, policy, history, gained=gained)
     wanted = wants_capacity(verdict)
     known = case.capacity if case.capacity and case.capacity.without == wanted else None
     fact = attempt.fact
@@ -209,8 +220,8 @@ def _ruling(turn: Turn, attempt: AttemptCase, verdict: Verdict, policy: Policy) 
         policy,
         Circumstances(
             nodes=attempt.allocation.nodes,
-            gained=_gained(turn, attempt),
-            history=tuple(_past(turn, one) for one in case.attempts if one.number < attempt.number),
+            gained=gained,
+            history=history,
             successors=case.successors,
             requeue_allowed=fact.requeue_allowed,
             is_batch=fact.is_batch,
@@ -221,6 +232,15 @@ def _ruling(turn: Turn, attempt: AttemptCase, verdict: Verdict, policy: Policy) 
             fit_ever=known.fit_ever if known else None,
         ),
     )
+
+
+def _note_restarts(
+    turn: Turn, attempt: AttemptCase, policy: Policy, history: tuple[Past, ...], *, gained: bool
+) -> None:
+    """Note how many restarts are used and allowed as this advice is given, for people to see."""
+    allowed = allowed_restarts(policy, turn.case.choice.max_restarts)
+    used = 0 if gained else used_restarts(history)
+    turn.change(attempt.number, restarts=Restarts(used=used, allowed=allowed))
 
 
 def _gained(turn: Turn, attempt: AttemptCase) -> bool:

@@ -100,7 +100,7 @@ def _attempt_seen(turn: Turn, fact: JobFact) -> None:
             attempt.number,
             Topic.ATTEMPT,
             f"attempt-{fact.state.replace('_', '-')}",
-            _state_sentence(fact),
+            _state_sentence(fact, has_run=attempt.running_at is not None),
         )
     _update(turn, attempt, fact)
 
@@ -142,7 +142,7 @@ def _begin(turn: Turn, fact: JobFact, before: AttemptCase | None) -> AttemptCase
     )
 
 
-def _state_sentence(fact: JobFact) -> str:
+def _state_sentence(fact: JobFact, *, has_run: bool) -> str:
     match fact.state:
         case JobState.RUNNING:
             return (
@@ -152,6 +152,12 @@ def _state_sentence(fact: JobFact) -> str:
             why = f" ({fact.reason})" if fact.reason else ""
             return f"Attempt {fact.restart_count} waits in the queue{why}."
         case JobState.COMPLETING:
+            if fact.restart_count and not has_run:
+                before = fact.restart_count - 1
+                return (
+                    f"Attempt {fact.restart_count} is to come; the nodes of attempt {before} are "
+                    "not free yet."
+                )
             return f"Attempt {fact.restart_count} is ending; its nodes are not free yet."
         case _:
             words = fact.state.replace("_", " ")

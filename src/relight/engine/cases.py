@@ -62,6 +62,13 @@ class Mark(Record, frozen=True, kw_only=True):
     step: int
 
 
+class Restarts(Record, frozen=True, kw_only=True):
+    """How many restarts without progress are used, and how many the policy and the job allow."""
+
+    used: int
+    allowed: int
+
+
 class AttemptCase(Record, frozen=True, kw_only=True):
     """All that is known of one execution of a job.
 
@@ -75,7 +82,9 @@ class AttemptCase(Record, frozen=True, kw_only=True):
     ``resumed_at`` is when it last went on after it had been suspended, ``judged_at`` when findings
     were last made a verdict of. ``past_incidents`` are its last ones; of older ones that it lived
     through only the ids of their findings are left, in ``survived``. ``own_hold`` says which hold
-    of its own the scheduler placed on the job after it.
+    of its own the scheduler placed on the job after it. ``planned`` is what was last said to come,
+    as an advice of generation 0 that nobody follows; ``restarts`` how many were left when advice
+    was last given.
     """
 
     number: int
@@ -107,6 +116,8 @@ class AttemptCase(Record, frozen=True, kw_only=True):
     resumed_at: Instant | None = None
     judged_at: Instant | None = None
     advice: Advice | None = None
+    planned: Advice | None = None
+    restarts: Restarts | None = None
     orders: tuple[OrderOutcome, ...] = ()
 
     @property

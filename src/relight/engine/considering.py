@@ -27,6 +27,9 @@ def consider(turn: Turn) -> None:
     """Draw every conclusion that the case allows, and set when it wants to be woken."""
     choice = turn.case.choice
     policy = turn.book.policy(choice.policy) if choice.opted_in and not choice.errors else None
+    for attempt in turn.case.attempts[:-2]:
+        sentence = "Two attempts have begun since: there is nothing left to follow."
+        withdraw(turn, attempt.number, StatusReason.SUPERSEDED, sentence)
     for attempt in turn.case.attempts[-2:]:
         if policy is not None:
             _consider_attempt(turn, attempt.number, policy)

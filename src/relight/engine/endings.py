@@ -6,6 +6,7 @@ from relight.diagnosis.endings import Ending
 from relight.diagnosis.verdicts import diagnose
 from relight.engine.advising import give_advice
 from relight.engine.cases import AttemptCase, Occasion, Requeuer
+from relight.engine.interruptions import keep_story
 from relight.engine.launches import explained
 from relight.engine.numerics import with_history
 from relight.engine.opening import TAKEN_OVER, findings_of_story
@@ -39,19 +40,32 @@ def judge_ended(turn: Turn, attempt: AttemptCase, policy: Policy, ended: Instant
     if turn.case.is_gone:
         close(turn, attempt.number, "job-gone", "The scheduler no longer knows the job.")
         return
-    if attempt.incident is not None and attempt.incident.kind is Kind.SLOW:
-        close(turn, attempt.number, TAKEN_OVER, "It was slow until it ended.")
-        attempt = turn.case.attempt(attempt.number) or attempt
-    if attempt.fact.state not in _NEEDS_NO_LOGS:
+    if attempt.fact.state in _NEEDS_NO_LOGS:
+        if keep_story(turn, attempt):
+            return
+    else:
+        if attempt.requeued_by is not Requeuer.PERSON:
+            attempt = _no_longer_slow(turn, attempt)
         heard = _heard_out(turn, attempt, policy, ended)
         if heard is None:
             return
         attempt = heard
     if attempt.requeued_by is Requeuer.PERSON:
         attempt = turn.change(attempt.number, requeued_by=requeuer_by_evidence(attempt))
+        if keep_story(turn, attempt):
+            return
+    attempt = _no_longer_slow(turn, attempt)
     verdict = _verdict(turn, attempt)
     record_verdict(turn, attempt, verdict)
     give_advice(turn, attempt.number, verdict, policy)
+
+
+def _no_longer_slow(turn: Turn, attempt: AttemptCase) -> AttemptCase:
+    """Return the attempt with a story of slowness closed: that it was slow did not end it."""
+    if attempt.incident is None or attempt.incident.kind is not Kind.SLOW:
+        return attempt
+    close(turn, attempt.number, TAKEN_OVER, "It was slow until it ended.")
+    return turn.case.attempt(attempt.number) or attempt
 
 
 def _heard_out(

@@ -13,6 +13,7 @@ from relight.engine.advising import give_advice
 from relight.engine.cases import AttemptCase, Occasion
 from relight.engine.hearing import HEARD_LATELY, was_heard_lately
 from relight.engine.opening import WORK_GOES_ON, findings_so_far, open_incident
+from relight.engine.plans import HANG_UNCONFIRMED, is_planned, plan_for_silence
 from relight.engine.recording import record_verdict
 from relight.engine.revisiting import is_resting
 from relight.engine.second_looks import borne_out, second_look
@@ -31,16 +32,17 @@ from relight.engine.witnesses import (
     is_awaited,
     is_fresh,
     newest,
-    witnesses_of,
 )
 from relight.model.audit import Topic
 from relight.model.findings import Finding, Kind
 from relight.model.incidents import Incident, Phase
-from relight.model.instants import Instant, Span, between, later, seconds, show_span
+from relight.model.instants import Instant, Span, between, later, seconds
 from relight.model.verdicts import Verdict
 from relight.policy.living import HANG_REPORTED, reported
 from relight.policy.policies import Policy, Response
 
+FIRST_PAUSE, LAST_PAUSE = seconds(30), seconds(300)
+"""Between two looks of witnesses while nobody has confirmed a silence: doubled within these."""
 SHORTEST_PAUSE, LONGEST_PAUSE = seconds(120), seconds(1800)
 """Between two looks at a silent log's GPUs, which were at work."""
 
@@ -64,10 +66,11 @@ def judge_hang(turn: Turn, attempt: AttemptCase, incident: Incident, policy: Pol
     verdict = diagnose(proven, attempt.allocation, Ending(), attempt.logs_unseen)
     is_new = record_verdict(turn, attempt, verdict)
     signs = _signs(attempt, proven, since)
-    if not signs and _looks_again(turn, attempt, policy, findings, since):
-        return
     begun = max(told[0].seen_at, incident.opened_at)
-    if not signs and not _has_lasted(turn, attempt, policy, begun, is_new=is_new):
+    if not signs and (
+        _looks_again(turn, attempt, policy, findings, since, begun)
+        or not _has_lasted(turn, attempt, policy, verdict, begun, is_new=is_new)
+    ):
         return
     if not was_heard_lately(turn, attempt):
         turn.wake(later(turn.now, HEARD_LATELY))
@@ -114,24 +117,41 @@ def _signs(
     return signs_of_hang(findings, since)
 
 
-def _looks_again(
+def _looks_again(  # noqa: PLR0913, PLR0917 - whose silence, since when, and what was found in it
     turn: Turn,
     attempt: AttemptCase,
     policy: Policy,
     findings: tuple[Finding, ...],
     since: Instant,
+    begun: Instant,
 ) -> bool:
-    """Have witnesses look a second time where one look showed a node; tell if that is waited for.
+    """Have witnesses look again while nobody confirms a silence; tell if that is waited for.
 
-    Between the two it goes on as any silence that nobody confirms.
+    A second time where one look showed a node; else now and then, for metrics may have had too few
+    scrapes since the last step, and a node may die late. In between it goes on as any silence.
     """
-    due = second_look(attempt, findings, since)
-    if due is None or attempt.progress.best_step is None:
+    if attempt.progress.best_step is None:
+        return False
+    due = second_look(attempt, findings, since) or _next_look(attempt, policy, begun)
+    if due is None:
         return False
     if turn.now < due:
         turn.wake(due)
         return False
     return is_awaited(turn, _ask(turn, attempt, policy, since), policy)
+
+
+def _next_look(attempt: AttemptCase, policy: Policy, begun: Instant) -> Instant | None:
+    """Return when witnesses are asked again about a silence found at ``begun``, None for no more.
+
+    The pauses double. When it has lasted long enough it is looked at anyway.
+    """
+    asked = newest(attempt, Occasion.LIVING)
+    if asked is None:
+        return None
+    pause = Span(min(max(between(begun, asked), 0) + FIRST_PAUSE, LAST_PAUSE))
+    due = later(asked, pause)
+    return due if due < later(begun, policy.hang_unconfirmed) else None
 
 
 def _leave_alone(turn: Turn, attempt: AttemptCase, *, is_seen: bool) -> None:
@@ -145,8 +165,14 @@ def _leave_alone(turn: Turn, attempt: AttemptCase, *, is_seen: bool) -> None:
     )
 
 
-def _has_lasted(
-    turn: Turn, attempt: AttemptCase, policy: Policy, begun: Instant, *, is_new: bool
+def _has_lasted(  # noqa: PLR0913 - what has lasted, since when, and under which policy
+    turn: Turn,
+    attempt: AttemptCase,
+    policy: Policy,
+    verdict: Verdict,
+    begun: Instant,
+    *,
+    is_new: bool,
 ) -> bool:
     """Tell whether a silence that nobody confirms has lasted long enough to act on it alone.
 
@@ -160,15 +186,13 @@ def _has_lasted(
     if turn.now >= due:
         return True
     turn.wake(due)
-    if is_new:
-        asked = "no witness confirms it" if witnesses_of(turn, policy) else "nobody can confirm it"
-        turn.tell(
-            attempt.number,
-            Topic.INCIDENT,
-            "hang-unconfirmed",
-            f"It may hang, but {asked}: it is given {show_span(policy.hang_unconfirmed)} more "
-            f"(policy {policy.name}, hang_unconfirmed).",
-        )
+    attempt = turn.case.attempt(attempt.number) or attempt
+    is_told = is_planned(attempt)
+    if is_told and not is_new:
+        return False
+    sentence = plan_for_silence(turn, attempt, policy, verdict, due)
+    if not is_told:
+        turn.tell(attempt.number, Topic.INCIDENT, HANG_UNCONFIRMED, sentence)
     return False
 
 

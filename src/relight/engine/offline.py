@@ -21,6 +21,7 @@ from relight.diagnosis.showing import (
 )
 from relight.diagnosis.sifting import is_mere_warning
 from relight.diagnosis.verdicts import Located, locate
+from relight.engine.certainties import with_what_is_known, without_certainty
 from relight.engine.grounds import ground, requeued
 from relight.engine.last_words import nodes_named_below, ranks_alike, saves_itself
 from relight.engine.own_clocks import own_time
@@ -111,7 +112,7 @@ def _waited_for(ending: Finding) -> bool:
 
 
 def _failed(located: Located, reading: Reading) -> Report:
-    verdict = located.verdict
+    verdict = with_what_is_known(located, reading.places)
     root = located.root
     ruling = rule(
         verdict,
@@ -123,7 +124,7 @@ def _failed(located: Located, reading: Reading) -> Report:
             nodes=located.nodes,
         ),
     )
-    report = _report(reading, ruling)
+    report = _report(reading, without_certainty(ruling, verdict))
     ranks = ranks_alike(root, located.ranks, reading.files)
     said = verdict.sentence
     if root is not None and ranks != located.ranks:

@@ -53,6 +53,8 @@ SURVIVED = frozenset(
 
 _OF_RHYTHM = frozenset({SILENCE, SLOWNESS, NUMERICS})
 _NO_TROUBLE = frozenset({Remedy.END, Remedy.REPORT})
+_REQUEUED = "slurm-requeued"
+"""The rule of Slurm's own line about a requeue, which does not say whose it was."""
 _LASTS = frozenset({WORK_GOES_ON, SUSPENDED, EXPIRED})
 """How an incident closes that may be the same story still when it is looked at again."""
 _UNDER_WAY = frozenset({Phase.ACTING, Phase.RECOVERING})
@@ -92,16 +94,36 @@ def _is_kept(turn: Turn, attempt: AttemptCase, finding: Finding, *, testimony: b
         root = tuple(one for one in finding.evidence if one.is_root)
         finding = msgspec.structs.replace(finding, evidence=root)
     turn.change(attempt.number, findings=_with(attempt.findings, finding))
+    if _says_nothing_new(attempt, finding):
+        return True
     turn.tell(
         attempt.number,
         Topic.FINDING,
         finding.rule,
-        f"{finding.sentence.rstrip('.')} ({finding.rule}, {finding.role}).",
+        f"{_sentence(attempt, finding).rstrip('.')} ({finding.rule}, {finding.role}).",
         finding=finding.id,
         place=f"{finding.place.file}:{finding.place.line}" if finding.place else "",
         line=next((one.text for one in finding.evidence if one.is_root), "")[:400],
     )
     return True
+
+
+def _says_nothing_new(attempt: AttemptCase, finding: Finding) -> bool:
+    """Tell whether a line that is no trouble says what another rank or an earlier line has said."""
+    return finding.remedy in _NO_TROUBLE and any(
+        (one.rule, one.sentence) == (finding.rule, finding.sentence) for one in attempt.findings
+    )
+
+
+def _sentence(attempt: AttemptCase, finding: Finding) -> str:
+    """Return what a finding says, of a requeue by whose order it was where that is known."""
+    is_ours = any(
+        one.order.verb is Verb.REQUEUE and one.outcome is not Outcome.REFUSED
+        for one in attempt.orders
+    )
+    if finding.rule == _REQUEUED and is_ours:
+        return "The job was put back into the queue, as relight had ordered."
+    return finding.sentence
 
 
 def _has_room(attempt: AttemptCase, finding: Finding, *, testimony: bool) -> bool:

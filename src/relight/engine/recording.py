@@ -8,11 +8,12 @@ from relight.diagnosis.cascades import CLOCK_SLACK
 from relight.engine.attributing import ask_attribution
 from relight.engine.cases import AttemptCase
 from relight.engine.opening import findings_of_story, open_incident
+from relight.engine.trouble import silence_of, silent_since, slow_since, slowness_of
 from relight.engine.turns import Turn, moved
 from relight.engine.witnesses import weigh
 from relight.model.audit import Topic
-from relight.model.findings import Finding
-from relight.model.incidents import Phase
+from relight.model.findings import Finding, Kind, Provenance
+from relight.model.incidents import Incident, Phase
 from relight.model.instants import Instant, Span, later
 from relight.model.verdicts import Verdict
 
@@ -34,7 +35,7 @@ def record_verdict(
     root = next((one for one in attempt.findings if one.id == verdict.root), None)
     times = msgspec.structs.replace(
         incident.times,
-        fault=_fault(root, attempt) if root is not None else incident.times.fault,
+        fault=_fault(turn, attempt, incident, root) or incident.times.fault,
         ended=attempt.ended_at or attempt.ended_seen_at,
         detected=incident.times.detected or turn.now,
     )
@@ -53,7 +54,25 @@ def record_verdict(
     return True
 
 
-def _fault(root: Finding, attempt: AttemptCase) -> Instant:
+def _fault(
+    turn: Turn, attempt: AttemptCase, incident: Incident, root: Finding | None
+) -> Instant | None:
+    """Return when the trouble began: the last completed step of a hang, the onset of slowness.
+
+    What witnesses saw tells when they looked. A line of another sort tells by its own clock.
+    """
+    if root is None:
+        return None
+    silence, slow = silence_of(incident), slowness_of(incident)
+    if silence and (root.kind is Kind.HANG or root.provenance is Provenance.TELEMETRY):
+        return silent_since(attempt, silence[0])
+    if slow and incident.kind is Kind.SLOW:
+        policy = turn.book.policy(turn.case.choice.policy)
+        return slow_since(attempt, slow[0], policy.slow_for if policy is not None else Span(0))
+    return _written_at(root, attempt)
+
+
+def _written_at(root: Finding, attempt: AttemptCase) -> Instant:
     """Return when the root line was written: its own clock, where that can be this attempt's."""
     began = attempt.running_at or attempt.first_seen_at
     if root.at is None or not later(began, Span(-CLOCK_SLACK)) <= root.at <= later(

@@ -14,6 +14,7 @@ from relight.engine.advising import give_advice
 from relight.engine.cases import AttemptCase, Occasion
 from relight.engine.opening import PACE_REGAINED, findings_so_far, is_followed
 from relight.engine.outcomes import withdraw
+from relight.engine.plans import SLOW_RESTART, plan_at_checkpoint
 from relight.engine.recording import record_verdict
 from relight.engine.trouble import pace_before, pace_now, slow_since, slowness_of
 from relight.engine.turns import Turn, close
@@ -117,7 +118,7 @@ def _move_at_checkpoint(
     if incident is None:
         return
     if incident.plan is None:
-        _plan(turn, attempt, incident, verdict)
+        _plan(turn, attempt, incident, policy, verdict)
         return
     known = incident.plan.checkpoint
     if newest_one is None or (known is not None and newest_one <= known):
@@ -131,18 +132,13 @@ def _move_at_checkpoint(
     )
 
 
-def _plan(turn: Turn, attempt: AttemptCase, incident: Incident, verdict: Verdict) -> None:
+def _plan(
+    turn: Turn, attempt: AttemptCase, incident: Incident, policy: Policy, verdict: Verdict
+) -> None:
     plan = Plan(made_at=turn.now, checkpoint=attempt.progress.best_checkpoint)
     turn.change(attempt.number, incident=msgspec.structs.replace(incident, plan=plan))
-    nodes = ", ".join(one.node for one in verdict.suspects)
-    after = f" after that of step {plan.checkpoint}" if plan.checkpoint is not None else ""
-    turn.tell(
-        attempt.number,
-        Topic.INCIDENT,
-        "slow-restart-planned",
-        f"To be restarted without {nodes} at the next completed checkpoint{after}: "
-        f"{verdict.sentence}.",
-    )
+    sentence = plan_at_checkpoint(turn, attempt, policy, verdict, plan.checkpoint)
+    turn.tell(attempt.number, Topic.INCIDENT, SLOW_RESTART, sentence)
 
 
 def _drop_plan(turn: Turn, attempt: AttemptCase) -> None:

@@ -24,6 +24,8 @@ WAITING = frozenset({"gpus-spin", "gpu-idle-among-busy"})
 That all are idle confirms nothing: so they are while a checkpoint is written, while data is
 waited for, and in a job that does not use them.
 """
+TELEMETRY_GONE = "telemetry-gone"
+"""The rule of a node whose metrics stopped; as a symptom only its exporter may have."""
 CULPRITS = frozenset(
     {"rank-not-joined", "rank-stuck-in-transport", "collective-mismatch", "stream-blocked"}
 )
@@ -140,8 +142,10 @@ def _is_of(one: Finding, since: Instant) -> bool:
 def _confirms(one: Finding) -> bool:
     if one.role is Role.BENIGN:
         return False
-    if one.rule in WAITING or one.rule == "telemetry-gone":
+    if one.rule in WAITING:
         return one.provenance is Provenance.TELEMETRY
+    if one.rule == TELEMETRY_GONE:
+        return one.provenance is Provenance.TELEMETRY and one.role is not Role.SYMPTOM
     if one.rule in CULPRITS and is_testimony(one):
         return True
     if one.task_gone or one.provenance is Provenance.SCHEDULER:

@@ -162,7 +162,11 @@ def is_awaited(turn: Turn, attempt: AttemptCase, policy: Policy) -> bool:
 
 
 def note_answer(turn: Turn, seen: EvidenceSeen) -> None:
-    """Take in that a witness has answered; what it could not see is told once."""
+    """Take in that a witness has answered; what it could not see is told once.
+
+    What it is blind to is many sentences of the cluster, not of the job: they are kept with the
+    attempt, and the audit holds their number.
+    """
     attempt = turn.case.attempt(seen.attempt)
     asked = _unanswered(attempt, seen.witness, seen.until) if attempt is not None else None
     if attempt is None or asked is None:
@@ -183,7 +187,8 @@ def note_answer(turn: Turn, seen: EvidenceSeen) -> None:
         said = f"{who} could not tell anything, which is no sign of health: {unseen}"
         turn.tell(seen.attempt, Topic.ATTEMPT, "witness-unseen", said, witness=seen.witness)
     if fresh:
-        said = f"{who} does not see everything: {' '.join(fresh)}"
+        things = "1 thing" if len(fresh) == 1 else f"{len(fresh)} things"
+        said = f"{who} cannot see {things} of this job: relight doctor lists them."
         turn.tell(seen.attempt, Topic.ATTEMPT, "witness-blind", said, witness=seen.witness)
 
 

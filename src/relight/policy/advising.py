@@ -104,6 +104,11 @@ def used_restarts(history: Sequence[Past]) -> int:
     return used
 
 
+def allowed_restarts(policy: Policy, own: int | None) -> int:
+    """Return how many restarts without progress are allowed; ``own`` is the job's own limit."""
+    return policy.max_restarts if own is None else min(policy.max_restarts, own)
+
+
 def _excludes(verdict: Verdict) -> bool:
     return verdict.remedy in _EXCLUDES
 
@@ -186,9 +191,7 @@ def _is_alike(past: Past, verdict: Verdict) -> bool:
 
 
 def _budget_spent(verdict: Verdict, policy: Policy, around: Circumstances) -> Ruling | None:
-    allowed = policy.max_restarts
-    if around.max_restarts is not None:
-        allowed = min(allowed, around.max_restarts)
+    allowed = allowed_restarts(policy, around.max_restarts)
     used = 0 if around.gained else used_restarts(around.history)
     if used < allowed:
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from relight.model.findings import Reach
+from relight.model.findings import Reach, Role
 from relight.rules.loading import PACKAGED, Entry
 from relight.rules.needles import needles
 from relight.rules.schema import Miss, Rule, Status
@@ -15,7 +15,7 @@ _ROLES = {
     "symptom": "only shows that something else broke",
     "benign": "looks alarming and means nothing; other rules do not hear its line",
 }
-_STATUS = {
+STATUS = {
     Status.PROVEN: "proven: seen in a real log, or read in the source of the program",
     Status.ASSUMED: "assumed: general knowledge, not yet seen in a real log",
     Status.RETIRED: "retired: no longer heard; the id is not given again",
@@ -39,7 +39,7 @@ def index(entries: Iterable[Entry]) -> str:
         for rule in sorted((entry.rule for entry in members), key=lambda rule: rule.id):
             lines.append(
                 f"| [{rule.id}]({rule.id}.md) | {rule.role} | {rule.domain} "
-                f"| {rule.remedy} | {_cell(rule.title)} |"
+                f"| {rule.remedy} | {cell(rule.title)} |"
             )
     return "\n".join(lines) + "\n"
 
@@ -55,16 +55,16 @@ def facts(entry: Entry) -> list[tuple[str, str]]:
     told = [
         ("family", rule.family),
         ("kind", rule.kind.value),
-        ("role", f"{rule.role}: {_ROLES[rule.role.value]}"),
+        ("role", role_of(rule.role)),
         ("domain", rule.domain.value),
         ("remedy", rule.remedy.value),
-        *_reach(rule.reach),
+        *reach_of(rule.reach),
     ]
     if rule.ending:
         told.append(("tells the ending", rule.ending.value))
     if rule.task_gone:
         told.append(("task gone", "the scheduler's own word that a task of a living job died"))
-    told += [("status", _STATUS[rule.status]), ("file", _origin(entry))]
+    told += [("status", STATUS[rule.status]), ("file", _origin(entry))]
     if entry.changed:
         changes = ", ".join(f"{field} ({file})" for field, file in entry.changed.items())
         told.append(("changed by the site", changes))
@@ -80,7 +80,7 @@ def _page(entry: Entry) -> Iterator[str]:
     yield "| Field | Meaning |"
     yield "| --- | --- |"
     for name, words in facts(entry):
-        yield f"| {name} | {_cell(words)} |"
+        yield f"| {name} | {cell(words)} |"
     if rule.why:
         yield from ("", "## Why", "", rule.why)
     yield from ("", "## Source", "", rule.evidence)
@@ -111,7 +111,8 @@ def _misses(title: str, misses: Iterable[Miss]) -> Iterator[str]:
         yield from ("", "```text", miss.text, "```", "", f"because: {miss.why}")
 
 
-def _reach(reach: Reach) -> list[tuple[str, str]]:
+def reach_of(reach: Reach) -> list[tuple[str, str]]:
+    """Return what changes with where it is seen, as (name, words)."""
     words = {
         "one_node": "remedy where one node of several shows it",
         "everywhere": "remedy where most nodes show it",
@@ -123,9 +124,15 @@ def _reach(reach: Reach) -> list[tuple[str, str]]:
     return [(words[name], value.value) for name, value in values.items() if value is not None]
 
 
+def role_of(role: Role) -> str:
+    """Return a role and what it means."""
+    return f"{role}: {_ROLES[role.value]}"
+
+
 def _origin(entry: Entry) -> str:
     return entry.file if entry.origin == PACKAGED else f"{entry.origin} (the site's)"
 
 
-def _cell(text: str) -> str:
+def cell(text: str) -> str:
+    """Return a text as it stands in a cell of a table."""
     return text.replace("|", "\\|")

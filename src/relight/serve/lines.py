@@ -8,9 +8,13 @@ import msgspec
 
 from relight.clients.backend.answers import IncidentLine, JobLine
 from relight.engine.cases import AttemptCase, Case
-from relight.model.findings import Domain
+from relight.engine.plans import plan_of
+from relight.model.findings import Domain, Finding, Remedy, Role
 from relight.model.incidents import Incident
 from relight.store.writing import is_open
+
+_TELLING = frozenset({Role.ROOT, Role.EITHER})
+_NO_TROUBLE = frozenset({Remedy.REPORT, Remedy.END})
 
 
 def job_line(case: Case) -> JobLine:
@@ -44,6 +48,7 @@ def _with_attempt(base: JobLine, latest: AttemptCase, case: Case) -> JobLine:
         step=latest.progress.best_step,
         phase=incidents[-1].phase if incidents else None,
         decision=advice[-1].decision if advice else None,
+        planned=plan_of(latest),
     )
 
 
@@ -53,15 +58,24 @@ def says(case: Case) -> str:
         return case.choice.errors[0]
     for attempt in reversed(case.attempts):
         incident = attempt.incident
+        plan = plan_of(attempt)
+        if plan is not None:
+            return plan.reason.sentence
         if incident is not None and incident.closed is not None:
             return incident.closed.sentence
         if attempt.advice is not None:
             return attempt.advice.reason.sentence
         if incident is not None and incident.verdict is not None:
             return incident.verdict.sentence
-        if attempt.findings:
-            return attempt.findings[-1].sentence
+        troubles = [one for one in attempt.findings if _is_trouble(one)]
+        if troubles:
+            return troubles[-1].sentence
     return "" if case.choice.opted_in else "not opted in"
+
+
+def _is_trouble(finding: Finding) -> bool:
+    """Tell whether a finding alone says that something is wrong: a note or a symptom does not."""
+    return finding.role in _TELLING and finding.remedy not in _NO_TROUBLE
 
 
 def incident_lines(case: Case) -> Iterator[IncidentLine]:

@@ -15,6 +15,7 @@ from relight.model.instants import Instant, seconds
 from relight.model.jobs import Allocation
 from relight.model.seen import Seen, Unseen
 from relight.model.signals import Mark
+from relight.perception.flights.accusing import NO_DUMP
 from relight.perception.flights.dumps import Dump
 from relight.perception.flights.judging import judge, refusals
 from relight.perception.flights.mismatches import listed
@@ -76,8 +77,11 @@ class FlightDumps:
                 blind.append(f"the dumps of {listed(others)} are not of this attempt")
         now = self.now()
         node_of = nodes_by_rank(window.allocation, world=world_of(mine))
+        told = judge(mine, node_of, window.attempt, now, unread=gathered.unread)
+        # That a dump is missing alone points at nothing: it is what cannot be seen.
+        blind += [one.sentence for one in told if one.rule == NO_DUMP]
         found = (
-            *judge(mine, node_of, window.attempt, now),
+            *(one for one in told if one.rule != NO_DUMP),
             *refusals(gathered.refused, window.attempt, now),
         )
         nothing = "" if mine or gathered.refused else "no dump of this attempt is there"

@@ -12,7 +12,7 @@ import itertools
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -35,16 +35,21 @@ MOST_UNREAD = 3
 
 _RANKED = re.compile(r"(?P<stem>.*?)(?P<rank>\d{1,7})(?:\.(?:json|pkl|pickle|bin|dump))?")
 _GLOB = re.compile(r"[*?\[]")
+_NO_DUMP = "it is no dump of a flight recorder"
+_BY_PYTORCH = ("nccl_trace_rank_", "comm_lib_trace_rank_")
+"""What PyTorch calls its dumps where nobody names them (``FlightRecorder.hpp``)."""
 
 
 class Gathered(Record, frozen=True, kw_only=True):
     """The dumps of one look, by rank; what was refused, and what could not be read, in sentences.
 
-    ``unseen`` is a sentence when no dump is there at all.
+    ``unread`` are the ranks whose file is there and could not be read. ``unseen`` is a sentence
+    when no dump is there at all.
     """
 
     dumps: tuple[Dump, ...] = ()
     refused: tuple[Refused, ...] = ()
+    unread: frozenset[int] = frozenset()
     blind: tuple[str, ...] = ()
     unseen: str = ""
     size: int = 0
@@ -89,7 +94,8 @@ def gather(
         again = reading.in_question(named)
         reading.size = 0
         reading.take_all(again, may_go_on, is_brief=False)
-    return reading.gathered(path)
+    unread = {rank for _, rank in named[len(named) - left :]}
+    return reading.gathered(path, unread)
 
 
 @dataclass(slots=True)
@@ -102,6 +108,9 @@ class _Reading:
     dumps: dict[int, Dump] = field(default_factory=dict)
     refused: list[Refused] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
+    unread_ranks: set[int] = field(default_factory=set)
+    others: dict[str, int] = field(default_factory=dict)
+    stems: set[str] = field(default_factory=set)
     briefly: set[str] = field(default_factory=set)
     size: int = 0
     is_stuck: bool = False
@@ -128,11 +137,14 @@ class _Reading:
         data = self.files.read(name)
         if isinstance(data, Unseen):
             self.unread.append(f"{_shown(name)}: {data.why}")
+            self.unread_ranks.add(rank)
             self.is_stuck = isinstance(data, Stuck)
             return
         self.size += len(data)
         if self.is_folder and data and not is_dump(data):
+            self.others[name] = rank
             return
+        self.stems.add(_stem(name))
         brief = decode_briefly(data, rank, _shown(name)) if is_brief else None
         if brief is not None:
             self.briefly.add(name)
@@ -143,10 +155,16 @@ class _Reading:
                 self.dumps[rank] = told
             return
         self.refused.append(told)
+        self.unread_ranks.add(rank)
         if told.is_cut:
             self.unread.append(f"{told.file}: {told.why}; it may still be being written")
 
-    def gathered(self, path: str) -> Gathered:
+    def gathered(self, path: str, left: Iterable[int]) -> Gathered:
+        """Return what was read; ``left`` are the ranks that time or room did not allow for."""
+        for name, rank in self.others.items():
+            if self._is_named_as_dump(name):
+                self.refused.append(Refused(rank=rank, file=_shown(name), why=_NO_DUMP))
+                self.unread_ranks.add(rank)
         more = len(self.unread) - MOST_UNREAD
         told = [*self.blind, *self.unread[:MOST_UNREAD]]
         if more > 0:
@@ -156,10 +174,16 @@ class _Reading:
         return Gathered(
             dumps=tuple(self.dumps[rank] for rank in sorted(self.dumps)),
             refused=tuple(self.refused),
+            unread=frozenset({*self.unread_ranks, *left} - self.dumps.keys()),
             blind=tuple(told),
             unseen=f"no dump at {_shown(path)}: {why}" if is_nothing else "",
             size=self.size,
         )
+
+    def _is_named_as_dump(self, name: str) -> bool:
+        """Tell whether a file bears the name of a dump, and is none: the ranks' name beside it."""
+        stem = _stem(name)
+        return bool(stem) and (stem in self.stems or stem.endswith(_BY_PYTORCH))
 
 
 def _named(path: str, files: Files) -> tuple[list[tuple[str, int]], tuple[str, ...]]:
@@ -187,6 +211,12 @@ def _patterns(path: str) -> Iterator[str]:
 def _rank_in(name: str) -> int | None:
     match = _RANKED.fullmatch(name.rpartition("/")[2])
     return int(match["rank"]) if match is not None else None
+
+
+def _stem(name: str) -> str:
+    """Return what stands in a file's name before the rank; nothing where it is a rank alone."""
+    match = _RANKED.fullmatch(name.rpartition("/")[2])
+    return match["stem"] if match is not None else ""
 
 
 def _is_folder(path: str, named: Sequence[tuple[str, int]]) -> bool:

@@ -14,6 +14,8 @@ NOT_JOINED = "rank-not-joined"
 IN_TRANSPORT = "rank-stuck-in-transport"
 MISMATCH = "collective-mismatch"
 BLOCKED = "stream-blocked"
+NO_DUMP = "rank-left-no-dump"
+"""Others wait for ranks of whom no dump was read: whether these came is not known."""
 
 
 class Accused(Record, frozen=True, kw_only=True):
@@ -106,7 +108,7 @@ def _in_transport(stuck: Blocked, ground: Ground) -> Accused:
     """Accuse the few that do not see the end of what others saw the end of."""
     if stuck.missing and not stuck.done:
         return Accused(
-            rule=IN_TRANSPORT, role=Role.SYMPTOM, domain=Domain.UNKNOWN, remedy=Remedy.RESTART
+            rule=NO_DUMP, role=Role.SYMPTOM, domain=Domain.UNKNOWN, remedy=Remedy.RESTART
         )
     few = stuck.waiting if stuck.done and _is_few(stuck.waiting, stuck) else ()
     return _singled_out(IN_TRANSPORT, few, ground, Domain.NETWORK)

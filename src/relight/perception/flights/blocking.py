@@ -28,7 +28,7 @@ class Blocked:
 
     ``waiting`` are the ranks that have called it and do not see its end, ``late`` those that have
     not called it, or, where all have, those on which it has not started. ``done`` are those
-    that it has ended for. ``missing`` are members that left no dump. ``created`` tells in
+    that it has ended for. ``missing`` are members of whom no dump was read. ``created`` tells in
     nanoseconds since 1970 when each rank called it, where its recorder tells.
     """
 

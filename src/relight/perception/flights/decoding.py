@@ -96,7 +96,7 @@ def _json(data: bytes) -> object:
         return msgspec.json.decode(data)
     except msgspec.DecodeError as error:
         if "truncated" in str(error):
-            raise CutError("it ends before its end") from None
+            raise CutError("it is cut short") from None
         raise UnsafeError(f"it is no JSON: {error}") from None
     except RecursionError:
         raise UnsafeError("it is nested too deep") from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import msgspec
 
@@ -15,7 +15,7 @@ from relight.perception.flights.blocking import blocked
 from relight.perception.flights.dumps import Dump, Refused
 from relight.perception.flights.placing import Ground
 from relight.perception.flights.roots import Root, roots
-from relight.perception.flights.telling import evidence_of, sentence_of
+from relight.perception.flights.telling import Told, evidence_of, sentence_of
 
 DETECTOR = "flight_recorder"
 REFUSED = "recorder-refused"
@@ -34,15 +34,19 @@ def judge(
     node_of: Callable[[int], str | None],
     attempt: AttemptKey,
     now: Instant,
+    *,
+    unread: Collection[int] = (),
 ) -> tuple[Finding, ...]:
     """Return what the dumps of one attempt tell, the likeliest cause first; nothing if nothing.
 
     ``node_of`` tells the node of a global rank, None where it is not known: no dump tells it. Of
-    several dumps of one rank the last counts. A finding's ``at`` is when the first rank began to
+    several dumps of one rank the last counts. ``unread`` are ranks that left a dump which could
+    not be read. A finding's ``at`` is when the first rank began to
     wait, by that rank's clock.
     """
     by_rank = dict(sorted({one.rank: one for one in dumps}.items()))
     members = {rank for one in dumps for group in one.groups.values() for rank in group.ranks}
+    told = Told(by_rank, frozenset(unread))
     ground = Ground({*by_rank, *members}, node_of)
     found: dict[tuple[str, tuple[int, ...]], Finding] = {}
     for root in roots(blocked(by_rank)):
@@ -50,7 +54,7 @@ def judge(
         # Who is late in one group is late in its other groups too: that is one trouble.
         key = (accused.rule, accused.ranks)
         if key not in found:
-            finding = _finding(root, accused, by_rank, attempt, now)
+            finding = _finding(root, accused, told, attempt, now)
             away = ground.nodes_of(root.stuck.missing)[:MOST_NAMED]
             found[key] = msgspec.structs.replace(finding, peers=away)
         if len(found) == MOST_FINDINGS:
@@ -67,7 +71,7 @@ def late_ranks(dumps: Sequence[Dump]) -> frozenset[int]:
 
 
 def refusals(refused: Sequence[Refused], attempt: AttemptKey, now: Instant) -> tuple[Finding, ...]:
-    """Return a finding for each dump that is not safe to read; it says nothing of the run."""
+    """Return a finding for each file that is no dump or not safe to read: it tells nothing else."""
     unsafe = [one for one in refused if not one.is_cut]
     return tuple(
         Finding(
@@ -81,7 +85,7 @@ def refusals(refused: Sequence[Refused], attempt: AttemptKey, now: Instant) -> t
             remedy=Remedy.REPORT,
             attempt=attempt,
             seen_at=now,
-            sentence=f"The dump of rank {one.rank} is not safe to read: {one.why}.",
+            sentence=f"The dump of rank {one.rank} was not read: {one.why}.",
             ranks=(one.rank,),
             fingerprint=REFUSED,
         )
@@ -90,7 +94,7 @@ def refusals(refused: Sequence[Refused], attempt: AttemptKey, now: Instant) -> t
 
 
 def _finding(
-    root: Root, accused: Accused, dumps: Mapping[int, Dump], attempt: AttemptKey, now: Instant
+    root: Root, accused: Accused, told: Told, attempt: AttemptKey, now: Instant
 ) -> Finding:
     stuck = root.stuck
     call = stuck.call
@@ -113,11 +117,11 @@ def _finding(
         remedy=accused.remedy,
         attempt=attempt,
         seen_at=now,
-        sentence=sentence_of(root, accused, dumps),
+        sentence=sentence_of(root, accused, told),
         at=Instant(stuck.since // _NS_IN_US) if stuck.since else None,
         ranks=accused.ranks[:MOST_NAMED],
         nodes=accused.nodes[:MOST_NAMED],
-        evidence=evidence_of(root, dumps),
+        evidence=evidence_of(root, told),
         fingerprint=" ".join(
             word
             for word in (accused.rule, str(stuck.group), name, call.frame if call else "")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import assert_never
 
 from relight.model.findings import Evidence
@@ -17,7 +18,27 @@ MOST_LINES = 16
 LONGEST_LINE = 300
 
 
-def sentence_of(root: Root, accused: Accused, dumps: Mapping[int, Dump]) -> str:
+@dataclass(frozen=True, slots=True)
+class Told:
+    """The dumps that were read, by rank, and the ranks whose dump is there and was not read."""
+
+    dumps: Mapping[int, Dump]
+    unread: frozenset[int] = frozenset()
+
+    def absent(self, missing: Sequence[int]) -> str:
+        """Return in words why nothing is known of ranks of which no dump was read."""
+        unread = [rank for rank in missing if rank in self.unread]
+        left_none = [rank for rank in missing if rank not in self.unread]
+        words = []
+        if left_none:
+            words.append(f"{listed(left_none)} left no dump")
+        if unread:
+            dumps = "dump" if len(unread) == 1 else "dumps"
+            words.append(f"the {dumps} of {listed(unread)} could not be read")
+        return " and ".join(words)
+
+
+def sentence_of(root: Root, accused: Accused, told: Told) -> str:
     """Return what happened in one sentence."""
     stuck = root.stuck
     op = _operation(stuck)
@@ -36,27 +57,27 @@ in different orders."
             did = "began to call and did not come back from" if inside else "did not call"
             who = listed(root.late).capitalize()
             return f"{who} {did} {op}, in which {_waits(stuck, waiting)}{_lie(accused)}\
-{_last_call(root, dumps)}."
+{_last_call(root, told)}."
         case Why.NOT_STARTED:
             who = listed(accused.ranks) if accused.ranks else "any rank"
             return f"All called {op}, and it did not start on {who}: something before it blocks \
 the stream{_lie(accused)}."
         case Why.IN_TRANSPORT:
-            return _of_transport(stuck, accused, op)
+            return _of_transport(stuck, accused, told, op)
         case _:
             assert_never(stuck.why)
 
 
-def evidence_of(root: Root, dumps: Mapping[int, Dump]) -> tuple[Evidence, ...]:
+def evidence_of(root: Root, told: Told) -> tuple[Evidence, ...]:
     """Return what was compared, bounded; ranks that stand alike share a line."""
-    lines = list(_compared(root, dumps))
+    lines = list(_compared(root, told))
     return tuple(
         Evidence(text=line[:LONGEST_LINE], is_root=number == 0)
         for number, line in enumerate(lines[:MOST_LINES])
     )
 
 
-def _compared(root: Root, dumps: Mapping[int, Dump]) -> Iterator[str]:
+def _compared(root: Root, told: Told) -> Iterator[str]:
     stuck = root.stuck
     yield f"{_operation(stuck)} did not end for {listed(stuck.waiting)}"
     if stuck.mismatch is not None:
@@ -67,11 +88,11 @@ def _compared(root: Root, dumps: Mapping[int, Dump]) -> Iterator[str]:
     for line, ranks in sorted(alike.items(), key=lambda one: (len(one[1]), one[1])):
         yield f"{listed(ranks)}: {line}"
     if stuck.missing:
-        yield f"{listed(stuck.missing)} left no dump"
+        yield told.absent(stuck.missing)
     if stuck.call is not None and stuck.call.frame:
         yield f"called at {stuck.call.frame}"
     for rank in root.late[:2]:
-        if (call := _newest(dumps, rank)) is not None:
+        if (call := _newest(told, rank)) is not None:
             yield f"rank {rank}: last call {call.name} {call.sequence}, {_where(call)}"
 
 
@@ -84,14 +105,15 @@ def _waits(stuck: Blocked, waiting: str) -> str:
     return f"{waiting} {'waits' if len(stuck.waiting) == 1 else 'wait'}"
 
 
-def _of_transport(stuck: Blocked, accused: Accused, op: str) -> str:
+def _of_transport(stuck: Blocked, accused: Accused, told: Told, op: str) -> str:
     waits = _waits(stuck, listed(stuck.waiting))
     if accused.ranks:
         return f"{listed(stuck.done).capitalize()} saw the end of {op}, and {waits} in it\
 {_lie(accused)}."
     if stuck.missing and not stuck.done:
-        return f"All that left a dump called {op} and {waits} in it; {listed(stuck.missing)} left \
-none, which alone tells nothing of them."
+        absent = told.absent(stuck.missing)
+        return f"{absent[:1].upper()}{absent[1:]}, so whether they called {op} is not known; \
+{waits} in it."
     if not stuck.is_timed:
         return f"All ranks called {op}, and it did not end: the transport stalls, or a stream is \
 blocked (which of the two is told only with TORCH_NCCL_ENABLE_TIMING)."
@@ -118,16 +140,16 @@ def _lie(accused: Accused) -> str:
             assert_never(spot.lie)
 
 
-def _last_call(root: Root, dumps: Mapping[int, Dump]) -> str:
-    call = _newest(dumps, root.late[0]) if root.late else None
+def _last_call(root: Root, told: Told) -> str:
+    call = _newest(told, root.late[0]) if root.late else None
     if call is None or not call.frame:
         return ""
     whose = "its last call" if len(root.late) == 1 else "the last call there"
     return f"; {whose} came from {_where(call)}"
 
 
-def _newest(dumps: Mapping[int, Dump], rank: int) -> Call | None:
-    dump = dumps.get(rank)
+def _newest(told: Told, rank: int) -> Call | None:
+    dump = told.dumps.get(rank)
     return dump.calls[-1] if dump is not None and dump.calls else None
 
 

@@ -117,6 +117,11 @@ def lay_out(sight: Sight, window: Window) -> Scene:
     )
 
 
+def is_of_gpu(metric: str) -> bool:
+    """Tell whether a series is one of a GPU, by its name in ``Scene.by_name``."""
+    return metric.partition(" ")[0] in _PER_GPU
+
+
 def since(samples: Sequence[Sample], start: Instant) -> Sequence[Sample]:
     """Return the samples from ``start`` on."""
     return [sample for sample in samples if sample.at >= start]

@@ -28,10 +28,9 @@ class MetricRuleError(ValueError):
     """Rules that cannot be used; ``problems`` names file, rule and trouble, each in a line."""
 
     def __init__(self, problems: Sequence[str]) -> None:
-        self.problems = tuple(problems)
-        super().__init__(
-            "the rules over metrics cannot be used; correct these:\n" + "\n".join(problems)
-        )
+        self.problems = tuple(dict.fromkeys(problems))
+        told = "\n".join(self.problems)
+        super().__init__(f"the rules over metrics cannot be used; correct these:\n{told}")
 
 
 class MetricEntry(Record, frozen=True, kw_only=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 from enum import Enum, EnumType
@@ -15,6 +16,16 @@ from relight.rules.schema import Status
 
 SCRAPES = 3
 """Scrapes in a row for which a rule must hold by itself: one or two may be a hiccup."""
+
+_MISMATCH = re.compile(r"Expected `(?P<wanted>[^`]*)`, got `(?P<got>[^`]*)`")
+_KINDS = {
+    "float": "a number",
+    "int": "a whole number",
+    "str": "a text",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "a table",
+}
 
 
 class CaseSeries(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -119,8 +130,19 @@ def problems_of(table: object) -> list[str]:
         try:
             msgspec.convert(value, kind)
         except msgspec.ValidationError as error:
-            problems.append(f"{key}: {error}{_allowed(kind)}")
+            problems.append(f"{key}: {_in_words(str(error))}{_allowed(kind)}")
     return problems
+
+
+def _in_words(error: str) -> str:
+    """Return what a validation error says in the words of who writes TOML."""
+    return _MISMATCH.sub(
+        lambda found: f"is {_kinds(found['got'])}; {_kinds(found['wanted'])} is expected", error
+    )
+
+
+def _kinds(text: str) -> str:
+    return " or ".join(_KINDS.get(one, one) for one in text.split(" | ") if one != "null")
 
 
 def _allowed(kind: object) -> str:

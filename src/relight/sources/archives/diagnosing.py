@@ -125,7 +125,7 @@ def _troubles(recorder: Recorder | None, jobs: int) -> tuple[tuple[str, str], ..
 
 def _of_dumps(recorder: Recorder, allocation: Allocation) -> Diagnoses:
     gathered = recorder.gathered
-    report = recorder.examined(allocation, ()) if gathered.dumps else _NOTHING_READ
+    report = recorder.examined(allocation, ()).report if gathered.dumps else _NOTHING_READ
     one = Diagnosed(job="", report=report, files=len(gathered.dumps), size=gathered.size)
     troubles = tuple(Trouble(file=shown(file), why=why) for file, why in recorder.troubles)
     return Diagnoses(jobs=(one,), troubles=troubles)
@@ -139,24 +139,27 @@ def _diagnosed(
 ) -> Diagnosed:
     readable = [one for one in reports if one.size and not one.is_binary]
     troubles = [Trouble(file=one.file, why=one.trouble) for one in reports if one.trouble]
+    dumps = 0
     if not readable:
         troubles += [
             Trouble(file=one.file, why="it is empty") for one in reports if not one.trouble
         ]
         report = _NOTHING_READ
     else:
-        told = (
-            examine(readable, allocation)
-            if recorder is None
-            else recorder.examined(allocation, readable)
-        )
+        if recorder is None:
+            told = examine(readable, allocation)
+        else:
+            examined = recorder.examined(allocation, readable)
+            told, dumps = examined.report, examined.dumps
+            path = shown(recorder.path)
+            troubles += [Trouble(file=path, why=why) for why in examined.left_out]
         report = with_lines_after(told, readable, logs.files)
         attempts = max(report.attempts, logs.attempts)
         report = msgspec.structs.replace(report, attempts=attempts)
     return Diagnosed(
         job=logs.job,
         report=report,
-        files=len(readable),
+        files=len(readable) + dumps,
         size=sum(one.size for one in readable),
         lines=sum(one.lines for one in readable),
         left_out=logs.left_out,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import tzinfo
 from enum import Enum
 from itertools import islice
 
@@ -44,7 +45,8 @@ class Lack(Enum):
 class NodeLog:
     """What the files of one node told, and what they did not, with the file or the reason.
 
-    ``is_seen``: one file at least was read and tells when its lines were written.
+    ``is_seen``: one file at least was read, and tells when its lines were written if it holds
+    any: an empty one is that of a quiet node, or was rotated a moment ago.
     """
 
     node: str
@@ -68,6 +70,14 @@ def read_node(patterns: Sequence[str], watch: Watch, most: int) -> NodeLog:
     return log
 
 
+def is_timeless(path: str, now: Instant, zone: tzinfo) -> bool:
+    """Tell whether a file holds lines and none of its last ones bears a time of day."""
+    found = tail_of(path, _END, lambda _: True)
+    if isinstance(found, Unseen) or not found.value.data.strip():
+        return False
+    return not any(_is_dated(line, now, zone) for line in _some(_last_lines(found.value.data)))
+
+
 def _first(names: Sequence[str], watch: Watch, most: int) -> Seen[Tail] | Unseen:
     """Return the end of the first of the files that can be read, or why the first could not."""
     missing = Unseen(f"{watch.node} makes no name of a file")
@@ -88,9 +98,6 @@ def _take(log: NodeLog, tail: Tail, watch: Watch, most: int) -> None:
     tails = [tail]
     if tail.is_whole and not _reaches_back(tail.data, watch):
         tails += _older(log, tail, watch, most)
-    if not any(one.data for one in tails):
-        log.lacks.append((Lack.UNREAD, f"{tail.path} is empty"))
-        return
     log.is_seen = True
     if last is None or last.at is None or last.at < watch.since:
         log.lacks.append((Lack.QUIET, tail.path))
@@ -154,11 +161,23 @@ def _reaches_back(piece: bytes, watch: Watch) -> bool:
 
 def _dated(lines: Iterable[bytes], watch: Watch) -> Head | None:
     """Return the head of the first of ``lines`` that tells a time."""
-    for line in islice(lines, _MOST_LINES):
-        head = head_of(readable(line.lstrip(b"\0")[:HEAD]), watch.now, watch.zone)
+    for line in _some(lines):
+        head = _head(line, watch.now, watch.zone)
         if head.at is not None:
             return head
     return None
+
+
+def _is_dated(line: bytes, now: Instant, zone: tzinfo) -> bool:
+    return _head(line, now, zone).at is not None
+
+
+def _head(line: bytes, now: Instant, zone: tzinfo) -> Head:
+    return head_of(readable(line.lstrip(b"\0")[:HEAD]), now, zone)
+
+
+def _some(lines: Iterable[bytes]) -> Iterator[bytes]:
+    return islice(lines, _MOST_LINES)
 
 
 def _first_lines(data: bytes) -> Iterator[bytes]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import assert_never
 
 from relight.sources.kernel_logs.reading import Lack, NodeLog
@@ -17,16 +17,16 @@ def blind_of(logs: Sequence[NodeLog]) -> tuple[str, ...]:
     for lack in Lack:
         lacking = [(log.node, what) for log in logs for one, what in log.lacks if one is lack]
         if lacking:
-            nodes = tuple(dict.fromkeys(node for node, _ in lacking))
-            sentences.append(_sentence(lack, _named(nodes), lacking[0][1]))
+            sentences.append(_sentence(lack, lacking))
     return tuple(sentences)
 
 
-def _sentence(lack: Lack, nodes: str, first: str) -> str:
-    """Return one sentence; ``first`` is the first file, or the first reason."""
+def _sentence(lack: Lack, lacking: Sequence[tuple[str, str]]) -> str:
+    """Return one sentence; ``lacking`` are nodes with the file, or with the reason."""
+    nodes, first = _named(tuple(dict.fromkeys(node for node, _ in lacking))), lacking[0][1]
     match lack:
         case Lack.UNREAD:
-            return f"The kernel log of {nodes} could not be read: {first}."
+            return _unread(dict(reversed(lacking)))
         case Lack.TIMELESS:
             return (
                 f"Lines of the kernel log of {nodes} tell no time of day and blame nobody "
@@ -53,6 +53,17 @@ def _sentence(lack: Lack, nodes: str, first: str) -> str:
             )
         case _:
             assert_never(lack)
+
+
+def _unread(why: Mapping[str, str]) -> str:
+    """Return a sentence that tells of each node why its log could not be read, or how many more."""
+    nodes = sorted(why)
+    if len(nodes) == 1:
+        return f"The kernel log of {nodes[0]} could not be read: {why[nodes[0]]}."
+    told = "; ".join(f"{node}: {why[node]}" for node in nodes[:MOST_NAMED])
+    more = len(nodes) - MOST_NAMED
+    told += f"; and {more} more" if more > 0 else ""
+    return f"The kernel logs of {len(nodes)} nodes could not be read: {told}."
 
 
 def _named(nodes: tuple[str, ...]) -> str:

@@ -17,6 +17,8 @@ _LONGEST_INTERVAL = 300.0
 """Seconds: Prometheus itself takes a series that is silent for longer as gone."""
 _LEARNT_FROM = 3
 _SHOWN = 3
+_LOOKED_THROUGH = 1_000
+"""Series in which a label that names the nodes is looked for."""
 _EVERYWHERE = ("up", "DCGM_FI_DEV_GPU_UTIL", "node_boot_time_seconds")
 """Series with one value a target or GPU: enough to show what labels hold."""
 
@@ -154,6 +156,21 @@ def strangers(scope: Scope) -> dict[str, tuple[str, ...]]:
         if values:
             found[label] = tuple(sorted(values)[:_SHOWN])
     return found
+
+
+def labels_beside(scope: Scope) -> tuple[str, ...]:
+    """Return the labels that name one of the nodes in a series that is read, asked for or not.
+
+    Raises:
+        MetricsError: the question was not answered.
+
+    """
+    answer = scope.asked(f'topk({_LOOKED_THROUGH}, {{__name__=~"{"|".join(_EVERYWHERE)}"}})')
+    values: dict[str, set[str]] = defaultdict(set)
+    for row in answer.rows:
+        for label, value in row.labels.items():
+            values[label].add(value)
+    return tuple(sorted(label for label in values if settle(values[label], scope.names).nodes))
 
 
 def _widest(placed: Sequence[Placed]) -> Placed:

@@ -12,6 +12,7 @@ from relight.model.findings import Finding
 from relight.model.instants import EPOCH, Instant, Span, in_seconds, later, seconds
 from relight.model.telemetry import Series, Sight
 from relight.perception.telemetry.judging import judge
+from relight.perception.telemetry.scarcity import scarcity
 from relight.perception.telemetry.scenes import whose_gpus_are_not_told
 from relight.rules.metrics import MetricRule, findings_of
 from relight.settings.records import Telemetry
@@ -95,13 +96,16 @@ class TelemetrySource:
         scope = self._scope(window.allocation.nodes, *time_asked(window))
         looked = self._looked(scope)
         judged, notes = _judged(looked, window)
-        results = self._asked_rules(scope, looked.sight.interval or USUAL_INTERVAL, notes)
+        unseen = looked.sight.unseen
+        results = self._asked_rules(
+            scope, looked.sight.interval or USUAL_INTERVAL, notes, is_told=bool(unseen)
+        )
         by_rules = [one for rule, told in results for one in findings_of(rule, told, window)]
         blind = (*looked.sight.blind, *notes)
-        if looked.sight.unseen and not any(told for _, told in results):
-            return Evidence(unseen=looked.sight.unseen, blind=_bounded(blind))
-        unseen = (looked.sight.unseen,) if looked.sight.unseen else ()
-        return Evidence(findings=(*judged, *by_rules), blind=_bounded((*unseen, *blind)))
+        if unseen and not any(told for _, told in results):
+            return Evidence(unseen=unseen, blind=_bounded(blind))
+        first = (unseen,) if unseen else ()
+        return Evidence(findings=(*judged, *by_rules), blind=_bounded((*first, *blind)))
 
     def why_not(self) -> str:
         """Return in a sentence why the server cannot be asked now, or nothing where it can."""
@@ -178,9 +182,11 @@ class TelemetrySource:
         return _Looked(sight=sight)
 
     def _asked_rules(
-        self, scope: Scope, step: float, notes: list[str]
+        self, scope: Scope, step: float, notes: list[str], *, is_told: bool = False
     ) -> list[tuple[MetricRule, tuple[Series, ...]]]:
         """Return the series that each rule gives for the nodes; what fails is added to ``notes``.
+
+        ``is_told`` says that it is told already if the server does not answer at all.
 
         Also a server that has no series which relight itself reads may answer them.
         """
@@ -191,8 +197,10 @@ class TelemetrySource:
                     rule.expr, scope.since, scope.until, step=step, patience=scope.patience.left()
                 )
             except MetricsError as error:
-                notes.append(f"The rule {rule.id} could not be asked: {error}.")
-                if isinstance(error, ServerUnreachable):
+                is_gone = isinstance(error, ServerUnreachable)
+                if not (is_gone and is_told):
+                    notes.append(f"The rule {rule.id} could not be asked: {error}.")
+                if is_gone:
                     break
                 continue
             notes.extend(f"The server warns of rule {rule.id}: {text}." for text in answer.warnings)
@@ -238,7 +246,7 @@ def time_asked(window: Window) -> tuple[Instant, Instant]:
 def _judged(looked: _Looked, window: Window) -> tuple[tuple[Finding, ...], list[str]]:
     """Return what the sight tells; where it is not whole, no gap in it is taken for a sign."""
     judged = judge(looked.sight, window)
-    notes = []
+    notes = list(scarcity(looked.sight, window))
     if shared := whose_gpus_are_not_told(looked.sight, window):
         notes.append(
             f"{shown(shared)} shows more GPUs than the job has there, and no label hpc_job tells "

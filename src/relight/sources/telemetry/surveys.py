@@ -13,6 +13,7 @@ from relight.sources.telemetry.discoveries import (
     discover,
     interval,
     known_nodes,
+    labels_beside,
     strangers,
 )
 
@@ -83,10 +84,16 @@ def unknown_nodes(scope: Scope, found: Discovery) -> str:
         for label, values in strangers(scope).items()
     )
     labels = ", ".join(scope.labels)
+    others = tuple(one for one in labels_beside(scope) if one not in scope.labels)
+    if others:
+        right = " and ".join(others)
+        cure = f"the label {right} holds their names: add it to node_labels"
+    else:
+        cure = "name the right label in node_labels, or let the server scrape these nodes"
+    seen = "" if others and not held else f" ({held or 'no series has them'})"
     return (
-        f"None of the labels {labels} names {shown(scope.names.nodes)} in any series that is read "
-        f"({held or 'it has no such series'}): name the right label in node_labels, or let the "
-        "server scrape these nodes."
+        f"None of the labels {labels} names {shown(scope.names.nodes)} in any series that is "
+        f"read{seen}: {cure}."
     )
 
 
@@ -104,7 +111,8 @@ def disputes(found: Discovery) -> tuple[str, ...]:
 def as_sentence(error: MetricsError) -> str:
     """Return what went wrong as a sentence that can stand by itself."""
     text = str(error)
-    return f"{text[:1].upper()}{text[1:]}."
+    # An address is written as it is.
+    return f"{text}." if text.startswith("http") else f"{text[:1].upper()}{text[1:]}."
 
 
 def shown(nodes: tuple[str, ...] | list[str]) -> str:

@@ -6,8 +6,7 @@ rank that dies breaks the others with a real closed connection. The last rank pr
 Megatron-LM's shape, rank 0 writes checkpoints, every start resumes from the newest complete one.
 The same steps give the same parameters to the last bit, resumed or not.
 
-Rank, world and node come from ``RELIGHT_RANK``, ``RELIGHT_WORLD`` and ``RELIGHT_NODE``, else
-from Slurm's ``SLURM_PROCID``, ``SLURM_NTASKS`` and ``SLURMD_NODENAME``.
+Rank, world and node come from ``RELIGHT_RANK`` and its like, else from Slurm's ``SLURM_PROCID``.
 
     train.py --steps 60 --folder RUN --fault ecc:node=node-02,step=12
 
