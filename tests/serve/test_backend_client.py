@@ -100,6 +100,7 @@ def test_a_refusal_carries_the_sentence_and_the_next_step(client: BackendClient)
 
 
 @pytest.mark.parametrize("wrong", ["", "another"])
+@pytest.mark.usefixtures("daemon")  # well, whatever the test before has made of it
 def test_without_the_token_the_client_says_where_it_is(url: str, wrong: str) -> None:
     backend = BackendClient(url, token=wrong)
     with pytest.raises(TokenRefused, match="the token is in /state/token"):
