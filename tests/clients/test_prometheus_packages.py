@@ -8,6 +8,7 @@ import pytest
 
 from relight.testing.metrics import packages
 from relight.testing.metrics.servers import Prometheus
+from relight.testing.packages import InstallError
 
 
 def test_a_machine_without_the_servers_says_what_is_missing_and_what_to_do(
@@ -21,7 +22,7 @@ def test_a_machine_without_the_servers_says_what_is_missing_and_what_to_do(
 
 def test_an_install_that_fails_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
-    with pytest.raises(packages.InstallError):
+    with pytest.raises(InstallError):
         packages.install()
 
 

@@ -4,6 +4,7 @@ import os
 
 import pytest
 
+from relight.testing.packages import InstallError
 from relight.testing.slurm import packages
 
 
@@ -19,5 +20,5 @@ def test_a_machine_without_slurm_says_what_is_missing_and_what_to_do(
 
 def test_an_install_that_fails_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
-    with pytest.raises(packages.InstallError):
+    with pytest.raises(InstallError):
         packages.install()

@@ -14,8 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from relight.clients.prometheus import AnswerTooLarge, MetricsError
-from relight.clients.prometheus.exchanges import Limits, exchange
+from relight.clients.exchanges import Limits, NoAnswer, TooLarge, exchange
 from relight.clients.schedulers import Eyes
 from relight.daemon.parts import parts_of
 from relight.model.instants import Instant, in_seconds
@@ -164,9 +163,9 @@ def check_attribution(settings: Attribution) -> Check:
     )
     try:
         status = exchange("GET", settings.url, {"User-Agent": "relight"}, None, limits).status
-    except AnswerTooLarge:
+    except TooLarge:
         return _ok(what, f"Something answers at {settings.url}.")
-    except MetricsError as error:
+    except NoAnswer as error:
         return _warning(what, as_sentence(error), "Without it relight's own verdict stands alone.")
     return _ok(what, f"Something answers at {settings.url} (status {status}).")
 

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from urllib.parse import urlencode
 
+from relight.clients.exchanges import (
+    Limits,
+    NoAnswer,
+    Response,
+    TokenUnread,
+    TooLarge,
+    exchange,
+    read_token,
+)
 from relight.clients.prometheus.answers import Answer, Bounds, read_answer, refusal
 from relight.clients.prometheus.errors import (
     AccessRefused,
+    AnswerTooLarge,
     MetricsError,
     QueryRefused,
     ServerFailed,
     ServerUnreachable,
 )
-from relight.clients.prometheus.exchanges import Limits, Response, exchange
 from relight.model.instants import Instant, in_seconds
 
 MOST_POINTS = 11_000
@@ -102,12 +109,20 @@ class MetricsServer:
         form = urlencode({**fields, "timeout": f"{max(1, round(seconds * 1000))}ms"})
         limits = Limits(seconds=seconds, most_bytes=LARGEST_ANSWER)
         url = self.url + path
-        response = exchange("POST", url, self._headers(), form.encode(), limits)
+        response = self._exchanged("POST", url, form.encode(), limits)
         if response.status == _ONLY_GET:
-            response = exchange("GET", f"{url}?{form}", self._headers(), None, limits)
+            response = self._exchanged("GET", f"{url}?{form}", None, limits)
         if response.status != _OK:
             raise self._problem(response)
         return read_answer(response.body, self.url, self._bounds)
+
+    def _exchanged(self, method: str, url: str, body: bytes | None, limits: Limits) -> Response:
+        try:
+            return exchange(method, url, self._headers(), body, limits)
+        except NoAnswer as error:
+            raise ServerUnreachable(str(error)) from error
+        except TooLarge as error:
+            raise AnswerTooLarge(f"{error}: ask for fewer series or a shorter time") from error
 
     def _headers(self) -> dict[str, str]:
         headers = {
@@ -118,22 +133,11 @@ class MetricsServer:
         if self._tenant:
             headers["X-Scope-OrgID"] = self._tenant
         if self._token_file:
-            headers["Authorization"] = f"Bearer {self._token()}"
+            try:
+                headers["Authorization"] = f"Bearer {read_token(self._token_file)}"
+            except TokenUnread as error:
+                raise AccessRefused(f"{self.url} cannot be asked: {error}") from error
         return headers
-
-    def _token(self) -> str:
-        """Return the token; a path that leads to a pipe or a device never blocks."""
-        try:
-            flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
-            with os.fdopen(os.open(Path(self._token_file), flags), "rb") as file:
-                token = (file.read(_LONGEST_TOKEN) or b"").decode("ascii").strip()
-        except (OSError, UnicodeError) as error:
-            raise AccessRefused(
-                f"the token for {self.url} cannot be read ({error}): see its token_file"
-            ) from error
-        if not token or not token.isprintable():
-            raise AccessRefused(f"{self._token_file} holds no token for {self.url}: write one line")
-        return token
 
     def _problem(self, response: Response) -> MetricsError:
         told = f"{self.url} answered {response.status} ({refusal(response.body)})"

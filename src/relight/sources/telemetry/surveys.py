@@ -108,7 +108,7 @@ def disputes(found: Discovery) -> tuple[str, ...]:
     return (told,)
 
 
-def as_sentence(error: MetricsError) -> str:
+def as_sentence(error: Exception) -> str:
     """Return what went wrong as a sentence that can stand by itself."""
     text = str(error)
     # An address is written as it is.

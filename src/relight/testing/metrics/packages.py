@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
-from pathlib import Path
+
+from relight.testing.packages import install_packages
 
 PACKAGES = ("prometheus", "victoria-metrics")
 PROGRAMS = ("prometheus", "promtool", "victoria-metrics", "setpriv")
-_INSTALL_SECONDS = 600
-
-
-class InstallError(Exception):
-    """The packages of the metrics servers could not be installed."""
 
 
 def unavailable() -> str | None:
@@ -34,29 +28,5 @@ def install() -> None:
         InstallError: this is no Debian, the user is not root, or apt-get failed.
 
     """
-    if unavailable() is None:
-        return
-    if not Path("/etc/debian_version").exists():
-        raise InstallError("they are installed here by apt-get alone: use a Debian machine")
-    if os.geteuid() != 0:
-        raise InstallError("apt-get installs packages as root only: run as root")
-    _apt("update")
-    _apt("install", "-y", "--no-install-recommends", *PACKAGES)
-
-
-def _apt(*arguments: str) -> None:
-    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    try:
-        subprocess.run(
-            ["apt-get", "-q", *arguments],
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_INSTALL_SECONDS,
-            check=True,
-        )
-    except subprocess.CalledProcessError as error:
-        last = error.stderr.decode(errors="replace").strip()[-400:]
-        raise InstallError(f"apt-get {arguments[0]} failed: {last}") from error
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise InstallError(f"apt-get {arguments[0]} did not end: {error}") from error
+    if unavailable() is not None:
+        install_packages(*PACKAGES)

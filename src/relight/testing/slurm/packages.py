@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
-from pathlib import Path
+
+from relight.testing.packages import install_packages
 
 PACKAGES = ("slurm-wlm", "slurm-wlm-basic-plugins", "munge")
 PROGRAMS = ("slurmctld", "slurmd", "munged", "squeue", "scontrol", "sbatch", "setpriv")
-_INSTALL_SECONDS = 600
-
-
-class InstallError(Exception):
-    """Slurm's packages could not be installed."""
 
 
 def unavailable() -> str | None:
@@ -36,30 +31,7 @@ def install() -> None:
         InstallError: this is no Debian, the user is not root, or apt-get failed.
 
     """
-    if not Path("/etc/debian_version").exists():
-        raise InstallError("Slurm is installed here by apt-get alone: use a Debian machine")
-    if os.geteuid() != 0:
-        raise InstallError("apt-get installs packages as root only: run as root")
-    _apt("update")
-    _apt("install", "-y", "--no-install-recommends", *PACKAGES)
-
-
-def _apt(*arguments: str) -> None:
-    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-    try:
-        subprocess.run(
-            ["apt-get", "-q", *arguments],
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_INSTALL_SECONDS,
-            check=True,
-        )
-    except subprocess.CalledProcessError as error:
-        last = error.stderr.decode(errors="replace").strip()[-400:]
-        raise InstallError(f"apt-get {arguments[0]} failed: {last}") from error
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise InstallError(f"apt-get {arguments[0]} did not end: {error}") from error
+    install_packages(*PACKAGES)
 
 
 def _path() -> str:

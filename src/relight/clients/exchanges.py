@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import socket
 import ssl
 import threading
@@ -17,12 +18,23 @@ from urllib3.exceptions import HTTPError, LocationParseError
 from urllib3.response import HTTPResponse
 from urllib3.util import Url, parse_url
 
-from relight.clients.prometheus.errors import AnswerTooLarge, ServerUnreachable
-
 _PIECE = 64 * 1024
 _CUT_AGAIN = 0.05
 """Seconds between two cuts: a connection that was just being made is caught by the next one."""
 _LONGEST_CAUSE = 200
+_LONGEST_TOKEN = 16_384
+
+
+class NoAnswer(Exception):  # noqa: N818 - named by what it says
+    """Nobody answers, or not all of it in time; the message says what to look at."""
+
+
+class TooLarge(Exception):  # noqa: N818 - named by what it says
+    """The body has more bytes than are read."""
+
+
+class TokenUnread(Exception):  # noqa: N818 - named by what it says
+    """The file of a token cannot be read, or holds none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +63,8 @@ def exchange(
     sends one byte now and then. Only the look-up of the host's name keeps to its own time.
 
     Raises:
-        ServerUnreachable: there was no answer, or not all of it in time.
-        AnswerTooLarge: the body has more bytes than ``limits`` allow.
+        NoAnswer: there was no answer, or not all of it in time.
+        TooLarge: the body has more bytes than ``limits`` allow.
 
     """
     connection, parsed = _connection(url, limits)
@@ -68,7 +80,7 @@ def exchange(
         except (HTTPError, HTTPException, OSError, ValueError) as error:
             if deadline.is_over.is_set() or isinstance(error, TimeoutError):
                 raise _too_slow(url, limits) from error
-            raise ServerUnreachable(
+            raise NoAnswer(
                 f"no server answers at {url} ({_cause(error)}): start it, or correct its url in "
                 "the settings"
             ) from error
@@ -77,6 +89,26 @@ def exchange(
         ):  # a body that ends with its connection looks complete when cut
             raise _too_slow(url, limits)
         return Response(status=response.status, body=read)
+
+
+def read_token(file: str) -> str:
+    """Return what a file of a token holds now: it may be renewed at any time.
+
+    A path that leads to a pipe or a device never blocks.
+
+    Raises:
+        TokenUnread: it cannot be read, or holds no token.
+
+    """
+    try:
+        flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+        with os.fdopen(os.open(file, flags), "rb") as opened:
+            token = (opened.read(_LONGEST_TOKEN) or b"").decode("ascii").strip()
+    except (OSError, UnicodeError) as error:
+        raise TokenUnread(f"the token cannot be read ({error}): see its token_file") from error
+    if not token or not token.isprintable():
+        raise TokenUnread(f"{file} holds no token: write one line")
+    return token
 
 
 def _connection(url: str, limits: Limits) -> tuple[HTTPConnection, Url]:
@@ -106,9 +138,7 @@ class _Deadline:
         self._is_done = threading.Event()
         self._connection = connection
         self._ends_at = time.monotonic() + seconds
-        self._thread = threading.Thread(
-            target=self._watch, name="relight-metrics-deadline", daemon=True
-        )
+        self._thread = threading.Thread(target=self._watch, name="relight-deadline", daemon=True)
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -134,24 +164,21 @@ def _read(response: HTTPResponse, url: str, most: int) -> bytearray:
     for piece in response.stream(_PIECE, decode_content=False):
         body += piece
         if len(body) > most:
-            raise AnswerTooLarge(
-                f"{url} answered with more than {most // (1024 * 1024)} MiB and was cut off: "
-                "ask for fewer series or a shorter time"
+            raise TooLarge(
+                f"{url} answered with more than {most // (1024 * 1024)} MiB and was cut off"
             )
     return body
 
 
-def _too_slow(url: str, limits: Limits) -> ServerUnreachable:
-    return ServerUnreachable(
+def _too_slow(url: str, limits: Limits) -> NoAnswer:
+    return NoAnswer(
         f"{url} did not answer fully within {limits.seconds:.3g} s: look at the load of that "
         "server, or raise its timeout in the settings"
     )
 
 
-def _not_a_url(url: str) -> ServerUnreachable:
-    return ServerUnreachable(
-        f"{url[:_LONGEST_CAUSE]!a} is not the URL of a server: write http://host:port"
-    )
+def _not_a_url(url: str) -> NoAnswer:
+    return NoAnswer(f"{url[:_LONGEST_CAUSE]!a} is not the URL of a server: write http://host:port")
 
 
 def _cause(error: Exception) -> str:
