@@ -19,6 +19,10 @@ if os.environ.get("CI") == "true":
     settings.load_profile("ci")
 
 
+# A worker of pytest-xdist has a terminal's width though it has no terminal; commands go by it.
+os.environ.pop("COLUMNS", None)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Let the tests on the real Slurm run first and in one process, where several share the work.
 
