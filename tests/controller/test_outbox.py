@@ -99,6 +99,7 @@ def test_an_order_is_given_again_only_when_it_was_never_answered(  # noqa: PLR09
         ([(REQUEUE, Outcome.DONE)], Past.ORDERED),
         ([(REQUEUE, Outcome.REFUSED)], Past.REFUSED),
         ([(START_ORDER, Outcome.DONE)], Past.NEVER),
+        ([(WHILE_RUNNING, Outcome.REFUSED)], Past.NEVER),
         ([(WHILE_RUNNING, Outcome.REFUSED), (REQUEUE, None)], Past.ORDERED),
         ([(WHILE_RUNNING, Outcome.DONE), (REQUEUE, Outcome.REFUSED)], Past.ORDERED),
         ([(WHILE_RUNNING, Outcome.REFUSED), (REQUEUE, Outcome.REFUSED)], Past.REFUSED),
@@ -116,6 +117,14 @@ def test_the_requeue_of_an_attempt_was_ours_unless_it_was_refused(
         for other in ("main:7-1", "main:77-0", "main:7~1-0"):
             elsewhere = msgspec.structs.replace(ADVICE, attempt=AttemptKey.parse(other))
             assert box.past_requeue(elsewhere) is Past.NEVER
+
+
+def test_a_requeue_refused_while_the_attempt_ran_counts_only_while_it_runs(outbox: Outbox) -> None:
+    outbox.intend(WHILE_RUNNING, START)
+    outbox.record(outcome(WHILE_RUNNING, Outcome.REFUSED), reported=False)
+    living = msgspec.structs.replace(ADVICE, while_living=True)
+    assert outbox.past_requeue(living) is Past.REFUSED
+    assert outbox.past_requeue(msgspec.structs.replace(living, while_living=False)) is Past.NEVER
 
 
 @pytest.mark.parametrize(

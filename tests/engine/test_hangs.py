@@ -323,7 +323,7 @@ def test_a_job_whose_gpus_stop_later_in_the_same_silence_is_found_without_anothe
     life.fall_silent().wait(100)
     life.testimony[Witness.TELEMETRY] = (IDLE,)
     assert life.attempt().advice is None
-    assert life.wait(100).advice().while_living
+    assert life.wait(400).advice().while_living
 
 
 def test_the_pauses_between_two_looks_at_working_gpus_grow_with_the_silence() -> None:

@@ -7,6 +7,7 @@ import pytest
 from relight.model.advice import Advice, Disposition, Mode
 from relight.model.evidence import Witness
 from relight.model.findings import Domain, Kind, Remedy, Role
+from relight.model.incidents import Phase
 from relight.model.jobs import JobState, NodeFact, NodeState
 from relight.model.orders import Order, OrderOutcome, Outcome, Verb
 from relight.model.stimuli import NodeSeen, OrderDone, PersonSaid, Word
@@ -131,7 +132,7 @@ def test_nothing_is_withheld_any_more_once_an_order_was_given() -> None:
     order = Order(attempt=advice.attempt, generation=advice.generation, verb=Verb.REQUEUE)
     done = OrderOutcome(
         order=order,
-        outcome=Outcome.UNCLEAR,
+        outcome=Outcome.DONE,
         answer="",
         ordered_at=life.now,
         answered_at=life.now,
@@ -139,6 +140,45 @@ def test_nothing_is_withheld_any_more_once_an_order_was_given() -> None:
     life.take(OrderDone(job=KEY, seen_at=life.now, outcome=done))
     lose_sight(life)
     assert life.advice().permit is not None
+
+
+def ordered(life: WitnessedStory, outcome: Outcome) -> None:
+    """Let the controller order the requeue that is advised."""
+    advice = life.advice()
+    order = Order(attempt=advice.attempt, generation=advice.generation, verb=Verb.REQUEUE)
+    told = OrderOutcome(
+        order=order, outcome=outcome, answer="", ordered_at=life.now, answered_at=life.now
+    )
+    life.take(OrderDone(job=KEY, seen_at=life.now, outcome=told))
+
+
+@pytest.mark.parametrize("outcome", [Outcome.REFUSED, Outcome.UNCLEAR])
+def test_an_order_that_may_not_have_happened_lets_steps_end_the_advice(outcome: Outcome) -> None:
+    life = hung()
+    ordered(life, outcome)
+    for step in (500, 510, 520):
+        life.progress(best_step=step).wait(5)
+    assert not life.advice().is_active
+    incident = life.attempt().incident
+    assert incident is not None
+    assert incident.phase is Phase.CLOSED
+
+
+@pytest.mark.parametrize("outcome", [Outcome.REFUSED, Outcome.UNCLEAR])
+def test_an_attempt_that_fails_long_after_such_an_order_is_judged(outcome: Outcome) -> None:
+    life = hung()
+    ordered(life, outcome)
+    for step in range(500, 900, 10):
+        life.progress(best_step=step).wait(30)
+    life.see(JobState.FAILED, exit_status=1)
+    life.progress(final=True)
+    assert life.wait(60).advice().is_active
+
+
+def test_an_attempt_that_completes_takes_its_advice_with_it() -> None:
+    life = hung()
+    life.see(JobState.COMPLETED)
+    assert not life.advice().is_active
 
 
 def test_an_attempt_that_ends_meanwhile_is_judged_and_restarted() -> None:

@@ -35,8 +35,8 @@ def see(life: WitnessedStory, *found: Finding) -> WitnessedStory:
     return life
 
 
-@pytest.mark.parametrize(("after", "apart"), [(0, 15), (20, 15), (60, 30), (121, 60), (900, 60)])
-def test_the_second_look_comes_after_half_the_silence_within_bounds(
+@pytest.mark.parametrize(("after", "apart"), [(0, 15), (20, 20), (60, 60), (121, 121), (900, 300)])
+def test_the_second_look_comes_after_as_long_again_within_bounds(
     after: float, apart: float
 ) -> None:
     life = silent(IDLE, after=after)
@@ -60,8 +60,8 @@ def test_after_the_patience_it_is_restarted_and_no_node_is_left_out() -> None:
 
 def test_looks_that_name_different_nodes_do_not_agree_and_the_next_may() -> None:
     life = see(silent(IDLE), OTHER)
-    assert life.wait(70).attempt().advice is None
-    assert life.wait(60).advice().exclusions == ("node-03",)
+    assert life.wait(240).attempt().advice is None
+    assert life.wait(130).advice().exclusions == ("node-03",)
 
 
 def test_a_look_that_saw_nothing_is_made_again() -> None:
@@ -79,7 +79,7 @@ def test_a_step_between_two_looks_makes_them_looks_at_two_silences() -> None:
     life.progress(best_step=300)
     see(life, msgspec.structs.replace(IDLE, id="in-the-next-silence")).wait(121)
     life.fall_silent(count=1)
-    assert life.wait(55).attempt().advice is None
+    assert life.wait(115).attempt().advice is None
     assert life.wait(10).advice().exclusions == ("node-01",)
 
 

@@ -82,11 +82,16 @@ class Outbox:
             for line in self._lines.values()
             if line.order.verb is Verb.REQUEUE and line.order.attempt == advice.attempt
         ]
-        if not lines:
-            return Past.NEVER
-        outcomes = [line.outcome for line in lines]
-        refused = all(one is not None and one.outcome is Outcome.REFUSED for one in outcomes)
-        return Past.REFUSED if refused else Past.ORDERED
+        refused = [
+            line
+            for line in lines
+            if line.outcome is not None and line.outcome.outcome is Outcome.REFUSED
+        ]
+        if len(refused) < len(lines):
+            return Past.ORDERED
+        if not advice.while_living:  # refused while it ran, since it had just ended: try again
+            refused = [line for line in refused if not line.order.target]
+        return Past.REFUSED if refused else Past.NEVER
 
     def signalled(self, advice: Advice) -> Signalled | None:
         """Return what became of the signal of this generation, None when none was sent."""

@@ -322,7 +322,7 @@ def _recovered_in_place(turn: Turn, attempt: AttemptCase, gained: str) -> None:
     incident = attempt.incident
     if incident is None or incident.phase is Phase.CLOSED:
         return
-    if attempt.ended_seen_at is not None or attempt.gone_nodes or attempt.orders_given:
+    if attempt.ended_seen_at is not None or incident.gone_nodes or attempt.is_being_ended:
         return
     incident = msgspec.structs.replace(
         incident, steps_after=incident.steps_after + 1, stepped_at=turn.now

@@ -14,7 +14,7 @@ from relight.model.findings import Finding
 from relight.model.incidents import Incident
 from relight.model.instants import Instant
 from relight.model.jobs import Allocation, AttemptKey, Holder, JobFact, JobKey
-from relight.model.orders import OrderOutcome, Verb
+from relight.model.orders import OrderOutcome, Outcome, Verb
 from relight.model.progress import Progress
 from relight.model.records import Record
 from relight.model.stimuli import AttributionGiven, CapacitySeen
@@ -124,6 +124,22 @@ class AttemptCase(Record, frozen=True, kw_only=True):
     def orders_given(self) -> tuple[OrderOutcome, ...]:
         """Return the orders that change what becomes of the job: a signal only forewarns it."""
         return tuple(one for one in self.orders if one.order.verb is not Verb.SIGNAL)
+
+    @property
+    def is_being_ended(self) -> bool:
+        """Return whether the advice that is active now was carried out already.
+
+        What was refused, or may not have happened, ends nothing: such an attempt may go on.
+        """
+        advice = self.advice
+        return (
+            advice is not None
+            and advice.is_active
+            and any(
+                one.outcome is Outcome.DONE and one.order.generation == advice.generation
+                for one in self.orders_given
+            )
+        )
 
 
 class Case(Record, frozen=True, kw_only=True):

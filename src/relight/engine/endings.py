@@ -10,11 +10,13 @@ from relight.engine.interruptions import keep_story
 from relight.engine.launches import explained
 from relight.engine.numerics import with_history
 from relight.engine.opening import TAKEN_OVER, findings_of_story
+from relight.engine.outcomes import withdraw
 from relight.engine.recording import record_verdict
 from relight.engine.requeuers import requeuer_by_evidence
 from relight.engine.trouble import is_open
 from relight.engine.turns import Turn, close
 from relight.engine.witnesses import LATER_LOOK, ask, is_awaited, newest, witnesses_of
+from relight.model.advice import StatusReason
 from relight.model.findings import Kind, Provenance
 from relight.model.incidents import Incident, Phase
 from relight.model.instants import Instant, Span, later, seconds, show_span
@@ -35,7 +37,9 @@ def judge_ended(turn: Turn, attempt: AttemptCase, policy: Policy, ended: Instant
     if _is_followed(attempt):
         return
     if attempt.fact.state is JobState.COMPLETED:
-        close(turn, attempt.number, "completed", "The attempt completed by itself.")
+        sentence = "The attempt completed by itself."
+        close(turn, attempt.number, "completed", sentence)
+        withdraw(turn, attempt.number, StatusReason.SUPERSEDED, sentence)
         return
     if turn.case.is_gone:
         close(turn, attempt.number, "job-gone", "The scheduler no longer knows the job.")
@@ -179,7 +183,7 @@ def _is_followed(attempt: AttemptCase) -> bool:
     advice = attempt.advice
     if advice is None:
         return False
-    if any(one.outcome is not Outcome.REFUSED for one in attempt.orders_given):
+    if any(one.outcome is Outcome.DONE for one in attempt.orders_given):
         return True
     return advice.is_active and any(one.outcome is not Outcome.REFUSED for one in attempt.orders)
 

@@ -11,7 +11,7 @@ from relight.diagnosis.endings import Ending
 from relight.diagnosis.verdicts import diagnose
 from relight.engine.advising import give_advice
 from relight.engine.cases import AttemptCase, Occasion
-from relight.engine.hearing import HEARD_LATELY, was_heard_lately
+from relight.engine.hearing import was_heard_lately
 from relight.engine.opening import WORK_GOES_ON, findings_so_far, open_incident
 from relight.engine.plans import HANG_UNCONFIRMED, is_planned, plan_for_silence
 from relight.engine.recording import record_verdict
@@ -73,8 +73,7 @@ def judge_hang(turn: Turn, attempt: AttemptCase, incident: Incident, policy: Pol
     ):
         return
     if not was_heard_lately(turn, attempt):
-        turn.wake(later(turn.now, HEARD_LATELY))
-        return
+        return  # the next time that its files are listened to, it is looked at again
     if not is_fresh(turn, attempt, policy):
         attempt = _ask(turn, attempt, policy, since)
         if is_awaited(turn, attempt, policy):

@@ -49,7 +49,7 @@ def keep_leave(turn: Turn, number: int, policy: Policy) -> None:
     incident = attempt.incident if attempt is not None else None
     if attempt is None or advice is None or incident is None or not advice.is_active:
         return
-    if not advice.while_living or attempt.orders_given or not _may_be_followed(advice, policy):
+    if not advice.while_living or attempt.is_being_ended or not _may_be_followed(advice, policy):
         return
     if attempt.ended_seen_at is not None or lost_part(attempt, incident):
         _give(turn, attempt, advice, policy)

@@ -13,8 +13,8 @@ from relight.diagnosis.endings import Ending
 from relight.diagnosis.verdicts import diagnose
 from relight.engine.advising import give_advice
 from relight.engine.cases import AttemptCase, Occasion
-from relight.engine.hangs import judge_hang, watch_on
-from relight.engine.hearing import HEARD_LATELY, was_heard_lately
+from relight.engine.hangs import LONGEST_PAUSE, judge_hang, watch_on
+from relight.engine.hearing import was_heard_lately
 from relight.engine.numerics import judge_numerics
 from relight.engine.opening import findings_so_far, open_incident
 from relight.engine.recording import record_verdict
@@ -22,9 +22,8 @@ from relight.engine.revisiting import revisit
 from relight.engine.second_looks import borne_out
 from relight.engine.slowness import judge_slowness
 from relight.engine.trouble import (
+    STEPS_ALL_THE_SAME,
     is_at_work,
-    is_open,
-    lost_part,
     may_have_stopped,
     numerics_of,
     silence_of,
@@ -43,7 +42,7 @@ from relight.engine.witnesses import (
 from relight.model.audit import Topic
 from relight.model.findings import Kind
 from relight.model.incidents import Incident, Phase
-from relight.model.instants import Instant, Span, later, seconds
+from relight.model.instants import Instant, Span, between, later, seconds
 from relight.model.jobs import JobState
 from relight.policy.policies import Policy
 
@@ -57,9 +56,7 @@ def judge_living(turn: Turn, attempt: AttemptCase, policy: Policy) -> None:
     """Draw every conclusion about an attempt that lives and on which no advice is active."""
     if attempt.running_at is None or attempt.fact.state is JobState.SUSPENDED:
         return
-    if attempt.gone_nodes and not is_open(attempt.incident):
-        open_incident(turn, attempt.number, kind=Kind.NODE)
-        attempt = turn.case.attempt(attempt.number) or attempt
+    attempt = _with_gone_nodes(turn, attempt)
     if attempt.incident is not None and attempt.incident.phase is Phase.CLOSED:
         revisit(turn, attempt, attempt.incident, policy)
         watch_on(turn, attempt, attempt.incident)
@@ -68,8 +65,8 @@ def judge_living(turn: Turn, attempt: AttemptCase, policy: Policy) -> None:
     if incident is None or incident.phase is Phase.CLOSED:
         return
     silence = silence_of(incident)
-    has_begun = attempt.progress.best_step is not None or bool(attempt.gone_nodes)
-    if is_substantial(attempt, incident) and (has_begun or not silence):
+    has_begun = attempt.progress.best_step is not None or bool(incident.gone_nodes)
+    if is_substantial(incident) and (has_begun or not silence):
         _judge_line(turn, attempt, incident, policy)
     elif silence:
         judge_hang(turn, attempt, incident, policy)
@@ -91,9 +88,34 @@ def _of_kind(turn: Turn, attempt: AttemptCase, incident: Incident, kind: Kind) -
     return incident
 
 
-def is_substantial(attempt: AttemptCase, incident: Incident) -> bool:
-    """Tell whether a living attempt shows more than symptoms, beside its own rhythm."""
-    return lost_part(attempt, incident) or any(may_have_stopped(one) for one in incident.findings)
+def _with_gone_nodes(turn: Turn, attempt: AttemptCase) -> AttemptCase:
+    """Return the attempt with nodes that went down in its story; each is told of in one only.
+
+    A job may go on without a node (``--no-kill``), for as long as it likes.
+    """
+    stories = [*attempt.past_incidents, *([attempt.incident] if attempt.incident else [])]
+    known = {node for one in stories for node in one.gone_nodes}
+    fresh = tuple(node for node in attempt.gone_nodes if node not in known)
+    if not fresh:
+        return attempt
+    incident = open_incident(turn, attempt.number, kind=Kind.NODE)
+    incident = msgspec.structs.replace(
+        incident,
+        gone_nodes=(*incident.gone_nodes, *fresh),
+        gone_since=incident.gone_since or turn.now,
+        kind=Kind.NODE if incident.kind in STEPS_ALL_THE_SAME else incident.kind,
+    )
+    return turn.change(attempt.number, incident=incident)
+
+
+def is_substantial(incident: Incident) -> bool:
+    """Tell whether the story of a living attempt holds more than symptoms and its own rhythm."""
+    return _lost_part(incident) or any(may_have_stopped(one) for one in incident.findings)
+
+
+def _lost_part(incident: Incident) -> bool:
+    """Tell whether a story is of a lost node or task; a node told of in another one is not."""
+    return bool(incident.gone_nodes) or any(one.task_gone for one in incident.findings)
 
 
 def _judge_line(turn: Turn, attempt: AttemptCase, incident: Incident, policy: Policy) -> None:
@@ -104,19 +126,34 @@ def _judge_line(turn: Turn, attempt: AttemptCase, incident: Incident, policy: Po
     ending = Ending(gone_nodes=attempt.gone_nodes)
     verdict = diagnose(proven, attempt.allocation, ending, attempt.logs_unseen)
     record_verdict(turn, attempt, verdict)
-    if attempt.progress.best_step is None and not attempt.gone_nodes:
+    if attempt.progress.best_step is None and not incident.gone_nodes:
         _tell_once(turn, attempt)
         return
     due = _settled_at(attempt, incident, policy)
     if turn.now < due:
         turn.wake(due)
         return
-    if not attempt.gone_nodes and not was_heard_lately(turn, attempt):
-        turn.wake(later(turn.now, HEARD_LATELY))
-        return
+    if not incident.gone_nodes and not was_heard_lately(turn, attempt):
+        return  # the next time that its files are listened to, it is looked at again
     if is_awaited(turn, attempt, policy):
         return
-    if not is_fresh(turn, attempt, policy):
+    works = not _lost_part(incident) and is_at_work(attempt, findings, stepped)
+    if _is_looked_at(turn, attempt, incident, policy, works=works):
+        give_advice(turn, attempt.number, verdict, policy)
+
+
+def _is_looked_at(
+    turn: Turn, attempt: AttemptCase, incident: Incident, policy: Policy, *, works: bool
+) -> bool:
+    """Tell whether a look that is new enough to act on shows no GPUs at work; ask for one if not.
+
+    While they work it is looked at again and again, each time after a longer pause.
+    """
+    due = _next_look(attempt, incident) if works else turn.now
+    if turn.now < due:
+        turn.wake(due)
+        return False
+    if works or not is_fresh(turn, attempt, policy):
         attempt = ask(
             turn,
             attempt,
@@ -126,11 +163,17 @@ def _judge_line(turn: Turn, attempt: AttemptCase, incident: Incident, policy: Po
             silent_since=attempt.stepped_at,
         )
         if is_awaited(turn, attempt, policy):
-            return
-    if not lost_part(attempt, incident) and is_at_work(attempt, findings, stepped):
-        turn.wake(later(turn.now, STALE_AFTER))
-        return
-    give_advice(turn, attempt.number, verdict, policy)
+            return False
+    if works:  # and nobody is left to ask: what was seen last stands
+        turn.wake(later(turn.now, LONGEST_PAUSE))
+    return not works
+
+
+def _next_look(attempt: AttemptCase, incident: Incident) -> Instant:
+    """Return when GPUs that were at work are looked at again: the pauses double, within bounds."""
+    begun = max(incident.opened_at, incident.stepped_at or incident.opened_at)
+    asked = newest(attempt, Occasion.LIVING) or begun
+    return later(asked, min(max(between(begun, asked), STALE_AFTER), LONGEST_PAUSE))
 
 
 def _tell_once(turn: Turn, attempt: AttemptCase) -> None:
@@ -151,7 +194,7 @@ def _settled_at(attempt: AttemptCase, incident: Incident, policy: Policy) -> Ins
     lines = [one.seen_at for one in incident.findings if not is_testimony(one)]
     told = max(lines, default=incident.opened_at)
     told = max(told, incident.stepped_at or told)
-    if attempt.gone_nodes:
+    if incident.gone_nodes:
         return later(incident.opened_at, min(policy.settle, NODE_GONE_GRACE))
     slowest = max(attempt.progress.step_seconds or 0, attempt.progress.report_seconds or 0)
     return later(told, max(policy.settle, Span(seconds(slowest * _STEPS_MISSED))))

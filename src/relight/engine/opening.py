@@ -45,12 +45,15 @@ PACE_REGAINED = "pace-regained"
 TAKEN_OVER = "another-story"
 STEPPED_AFTER_ALL = "abandoned-superseded"
 SUSPENDED = "suspended"
+_ABANDONED = "abandoned-"
 EXPIRED = "abandoned-advice-expired"
+REJECTED = "abandoned-changed-by-person"
 SURVIVED = frozenset(
     {RECOVERED_IN_PLACE, WORK_GOES_ON, PACE_REGAINED, TAKEN_OVER, STEPPED_AFTER_ALL, SUSPENDED}
 )
 """How incidents close that an attempt lived through; a later one leaves their findings out."""
 
+_TRACEBACKS = "tracebacks"
 _OF_RHYTHM = frozenset({SILENCE, SLOWNESS, NUMERICS})
 _NO_TROUBLE = frozenset({Remedy.END, Remedy.REPORT})
 _REQUEUED = "slurm-requeued"
@@ -264,14 +267,29 @@ def _join_incident(turn: Turn, attempt: AttemptCase, finding: Finding, *, testim
 
 
 def was_told(turn: Turn, attempt: AttemptCase, finding: Finding) -> bool:
-    """Tell whether numeric trouble by this rule was told of this attempt, where it is only told."""
-    return _is_only_told(turn) and any(
+    """Tell whether numeric trouble by this rule was told of this attempt and nothing is to follow.
+
+    So it is where trouble is only told, where nothing could be done, and after a person's no.
+    """
+    return any(
         one.rule == finding.rule
         for incident in (*attempt.past_incidents, attempt.incident)
-        if incident is not None and incident.closed is not None
-        if incident.closed.code == NUMERIC_REPORTED
+        if incident is not None and _is_settled(turn, incident)
         for one in incident.findings
     )
+
+
+def _is_settled(turn: Turn, incident: Incident) -> bool:
+    """Tell whether a closed story of bad numbers ended with a word, and no act could follow."""
+    if incident.closed is None:
+        return False
+    code = incident.closed.code
+    if code == NUMERIC_REPORTED:
+        return _is_only_told(turn)
+    if incident.kind is not Kind.NUMERIC:
+        return False
+    is_ruled = incident.times.advised is not None and code not in SURVIVED
+    return code == REJECTED or (is_ruled and not code.startswith(_ABANDONED))
 
 
 def _is_only_told(turn: Turn) -> bool:
@@ -321,8 +339,9 @@ def _is_another_story(
     stands_still = finding.detector == SILENCE or finding.task_gone
     advice = attempt.advice
     if advice is not None and advice.is_active:
+        is_line = _may_have_stopped if finding.detector == SILENCE else _may_be_cause
         rests_on_line = any(
-            _may_be_cause(one) and one.seen_at <= advice.made_at for one in current.findings
+            is_line(one) and one.seen_at <= advice.made_at for one in current.findings
         )
         is_acted_on = finding.detector == NUMERICS and not _is_only_told(turn)
         return (stands_still or is_acted_on) and not rests_on_line and not is_followed(attempt)
@@ -337,4 +356,17 @@ def _may_be_cause(finding: Finding) -> bool:
         and not is_testimony(finding)
         and finding.role in _CAN_BE_CAUSE
         and finding.detector not in _OF_RHYTHM
+    )
+
+
+def _may_have_stopped(finding: Finding) -> bool:
+    """Tell whether a line explains a silence after it; one that tells of shared things does not.
+
+    Nor does an exception that was printed: it may have been caught.
+    """
+    return (
+        _may_be_cause(finding)
+        and finding.kind not in _STEPS_GO_ON
+        and finding.remedy is not Remedy.HOLD
+        and finding.detector != _TRACEBACKS
     )

@@ -158,7 +158,7 @@ def _approved(attempt: AttemptCase, advice: Advice, policy: Policy) -> Advice:
     On an attempt that lives its permit comes once that was looked at anew (``leaves``), and the
     time that a signal is given does not run out while it is waited for.
     """
-    is_living = attempt.ended_seen_at is None and not attempt.orders_given
+    is_living = attempt.ended_seen_at is None
     permit = None if is_living else permit_for(advice, attempt.fact.partition, policy)
     expires = advice.expires_at
     if expires is not None and advice.forewarning is not None:

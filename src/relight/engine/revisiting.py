@@ -7,6 +7,8 @@ trouble that came in between is over.
 
 from __future__ import annotations
 
+import msgspec
+
 from relight.engine.cases import AttemptCase
 from relight.engine.opening import (
     EXPIRED,
@@ -36,6 +38,7 @@ SHORTEST_PAUSE, LONGEST_PAUSE = seconds(120), seconds(86_400)
 _LEAVES_REST = frozenset(
     {RECOVERED_IN_PLACE, STEPPED_AFTER_ALL, WORK_GOES_ON, SUSPENDED, NUMERIC_REPORTED, EXPIRED}
 )
+_IS_NOT_OVER = frozenset({SUSPENDED, EXPIRED})
 _NOT_OF_STEPS = frozenset({SLOWNESS, NUMERICS})
 
 
@@ -50,7 +53,7 @@ def set_aside(turn: Turn, number: int) -> None:
         return
     is_advised = attempt.advice is not None and attempt.advice.is_active
     lines = any(may_have_stopped(one) or one.task_gone for one in incident.findings)
-    if is_advised or (silence_of(incident) and not lines and not attempt.gone_nodes):
+    if is_advised or (silence_of(incident) and not lines and not incident.gone_nodes):
         sentence = "The job was suspended: what its pace or its silence meant is open again."
         close(turn, number, SUSPENDED, sentence)
 
@@ -66,6 +69,9 @@ def is_resting(turn: Turn, attempt: AttemptCase, silence: Finding, policy: Polic
 
 def revisit(turn: Turn, attempt: AttemptCase, incident: Incident, policy: Policy) -> None:
     """Open what a closed incident of a living attempt has left, or what is not over in it."""
+    if incident.gone_nodes and _code(incident) in _IS_NOT_OVER:
+        _look_at_nodes_again(turn, attempt, incident)
+        return
     told = silence_of(incident) or _lines_of(incident)
     if told and (attempt.stepped_at is None or attempt.stepped_at <= told[-1].seen_at):
         _look_again(turn, attempt, incident, told, policy)
@@ -107,21 +113,40 @@ def _look_again(
     open_incident(turn, attempt.number, still, Kind.HANG if is_silent else incident.kind)
 
 
+def _look_at_nodes_again(turn: Turn, attempt: AttemptCase, incident: Incident) -> None:
+    """Open the story of lost nodes again: steps tell nothing of them, nor does a suspension."""
+    began = incident.gone_since or incident.opened_at
+    due = _after_expiry(attempt, incident, began) or turn.now
+    if turn.now < due:
+        turn.wake(due)
+        return
+    since = attempt.stepped_at or EPOCH
+    still = tuple(one for one in incident.findings if one.seen_at >= since)
+    opened = open_incident(turn, attempt.number, still, incident.kind)
+    opened = msgspec.structs.replace(opened, gone_nodes=incident.gone_nodes, gone_since=began)
+    turn.change(attempt.number, incident=opened)
+
+
 def _due(
     attempt: AttemptCase, incident: Incident, told: tuple[Finding, ...], policy: Policy
 ) -> Instant | None:
-    """Return when a closed story is looked at again, None where it is over.
-
-    After an advice that expired it waits as long again as the trouble has lasted: ever longer.
-    """
-    code, advice = _code(incident), attempt.advice
-    if code == SUSPENDED:
+    """Return when a closed story is looked at again, None where it is over."""
+    if _code(incident) == SUSPENDED:
         return _rested_at(attempt, told[0], policy)
-    expired = advice.status.at if code == EXPIRED and advice is not None else None
-    if expired is None:
-        return None
     goes_on = told[0].detector in _NOT_OF_STEPS
     began = told[0].seen_at if goes_on else silent_since(attempt, told[0])
+    return _after_expiry(attempt, incident, began)
+
+
+def _after_expiry(attempt: AttemptCase, incident: Incident, began: Instant) -> Instant | None:
+    """Return when trouble counts again after an advice that expired, None where none did.
+
+    It waits as long again as the trouble has lasted: ever longer.
+    """
+    advice = attempt.advice
+    expired = advice.status.at if _code(incident) == EXPIRED and advice is not None else None
+    if expired is None:
+        return None
     return later(expired, min(max(between(began, expired), SHORTEST_PAUSE), LONGEST_PAUSE))
 
 

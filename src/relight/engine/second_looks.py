@@ -15,8 +15,9 @@ from relight.model.findings import Finding, Provenance
 from relight.model.instants import Instant, Span, between, later, seconds
 
 IDLE_AMONG_BUSY = "gpu-idle-among-busy"
-NEAREST, FARTHEST = seconds(15), seconds(60)
-"""Bounds of the time between two looks that are to agree; within them it is half the silence."""
+NEAREST, FARTHEST = seconds(15), seconds(300)
+"""Bounds of the time between two looks that are to agree; within them it is the silence so far: a
+rank that saves while the others wait has then twice as long as any pause before."""
 
 
 def borne_out(
@@ -65,4 +66,4 @@ def _named(attempt: AttemptCase, look: Look) -> frozenset[str]:
 
 
 def _apart(since: Instant, asked: Instant) -> Span:
-    return Span(min(max(between(since, asked) // 2, NEAREST), FARTHEST))
+    return Span(min(max(between(since, asked), NEAREST), FARTHEST))

@@ -13,7 +13,7 @@ from relight.model.records import Record
 from relight.model.stimuli import Stimulus
 from relight.policy.policies import PolicyBook
 
-CORE_VERSION = "4"
+CORE_VERSION = "5"
 """Rises whenever the same journal could lead to another decision."""
 
 

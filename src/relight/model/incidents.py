@@ -68,6 +68,9 @@ class Incident(Record, frozen=True, kw_only=True):
 
     ``steps_after`` counts the reports of a higher step since it opened, the last of them at
     ``stepped_at``: some may have been on their way when the fault struck.
+
+    ``gone_nodes`` are nodes that the scheduler called down and that this story tells of, the first
+    of them since ``gone_since``: no other story opens for them.
     """
 
     id: str
@@ -79,6 +82,8 @@ class Incident(Record, frozen=True, kw_only=True):
     closed: Reason | None = None
     steps_after: int = 0
     stepped_at: Instant | None = None
+    gone_nodes: tuple[str, ...] = ()
+    gone_since: Instant | None = None
     false_recovery: bool = False
     kind: Kind = Kind.CRASH
     plan: Plan | None = None
