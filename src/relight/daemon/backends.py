@@ -1,7 +1,6 @@
 """The backend in one process: stimuli in, decided and committed at once, advice out.
 
-One lock, one order of events: journal, case, advice and audit are written in one transaction
-before anybody can act on them. What was not written did not happen.
+One lock, one order of events. What was not written, in one transaction, did not happen.
 """
 
 from __future__ import annotations

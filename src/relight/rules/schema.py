@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from difflib import get_close_matches
-from enum import Enum, EnumType, StrEnum
-from typing import get_args
+from enum import StrEnum
 
 import msgspec
 
 from relight.model.findings import Domain, End, Kind, Provenance, Reach, Remedy, Role
 from relight.model.records import Record
+from relight.rules.tables import problems_with
 
 
 class Status(StrEnum):
@@ -82,30 +80,4 @@ def rule_from(table: object) -> Rule:
 
 def problems_of(table: object) -> list[str]:
     """Return everything that keeps a TOML table from being a rule, each in one sentence."""
-    if not isinstance(table, dict):
-        return ["is no table of keys and values"]
-    fields = {field.name: field for field in msgspec.structs.fields(Rule)}
-    problems = [
-        f"lacks {name}" for name, field in fields.items() if field.required and name not in table
-    ]
-    for key, value in table.items():
-        if key not in fields:
-            near = get_close_matches(str(key), fields, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"a rule has {', '.join(fields)}"
-            problems.append(f"{key} is no field of a rule; {hint}")
-            continue
-        try:
-            msgspec.convert(value, fields[key].type)
-        except msgspec.ValidationError as error:
-            problems.append(f"{key}: {error}{_allowed(fields[key].type)}")
-    return problems
-
-
-def _allowed(kind: object) -> str:
-    """Return in words what an enumeration allows, empty for another type."""
-    choices = [kind, *get_args(kind)]
-    for choice in choices:
-        if isinstance(choice, EnumType):
-            members: Iterable[Enum] = choice
-            return f"; allowed are {', '.join(str(one.value) for one in members)}"
-    return ""
+    return problems_with(table, Rule, "a rule")

@@ -2,30 +2,16 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
-from difflib import get_close_matches
-from enum import Enum, EnumType
-
 import msgspec
 
 from relight.model.findings import Domain, Kind, Reach, Remedy, Role
 from relight.model.instants import Span, parse_span
 from relight.model.records import Record
 from relight.rules.schema import Status
+from relight.rules.tables import problems_with
 
 SCRAPES = 3
 """Scrapes in a row for which a rule must hold by itself: one or two may be a hiccup."""
-
-_MISMATCH = re.compile(r"Expected `(?P<wanted>[^`]*)`, got `(?P<got>[^`]*)`")
-_KINDS = {
-    "float": "a number",
-    "int": "a whole number",
-    "str": "a text",
-    "bool": "true or false",
-    "array": "a list",
-    "object": "a table",
-}
 
 
 class CaseSeries(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -114,40 +100,4 @@ def metric_rule_from(table: object) -> MetricRule:
 
 def problems_of(table: object) -> list[str]:
     """Return everything that keeps a TOML table from being a rule over metrics."""
-    if not isinstance(table, dict):
-        return ["is no table of keys and values"]
-    fields = {field.encode_name: field for field in msgspec.structs.fields(MetricRule)}
-    problems = [
-        f"lacks {name}" for name, field in fields.items() if field.required and name not in table
-    ]
-    for key, value in table.items():
-        if key not in fields:
-            near = get_close_matches(str(key), fields, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"a rule has {', '.join(fields)}"
-            problems.append(f"{key} is no field of a rule over metrics; {hint}")
-            continue
-        kind = fields[key].type
-        try:
-            msgspec.convert(value, kind)
-        except msgspec.ValidationError as error:
-            problems.append(f"{key}: {_in_words(str(error))}{_allowed(kind)}")
-    return problems
-
-
-def _in_words(error: str) -> str:
-    """Return what a validation error says in the words of who writes TOML."""
-    return _MISMATCH.sub(
-        lambda found: f"is {_kinds(found['got'])}; {_kinds(found['wanted'])} is expected", error
-    )
-
-
-def _kinds(text: str) -> str:
-    return " or ".join(_KINDS.get(one, one) for one in text.split(" | ") if one != "null")
-
-
-def _allowed(kind: object) -> str:
-    """Return in words what an enumeration allows, empty for another type."""
-    if not isinstance(kind, EnumType):
-        return ""
-    members: Iterable[Enum] = kind
-    return f"; allowed are {', '.join(str(one.value) for one in members)}"
+    return problems_with(table, MetricRule, "a rule over metrics")
